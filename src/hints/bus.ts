@@ -1,0 +1,29 @@
+// The contract of the hint bus: small facts about one user, from the node where they happened to every node where the
+// user has a live connection. Two implementations (memory, redis), one contract suite.
+import type { BusHint, ResyncReason, UserId } from '../model.js';
+
+/** Receives what the bus brings for one user. Both calls must return at once and must not throw. */
+export interface HintSink {
+  hint(hint: BusHint): void;
+  /** hints may have been lost since the last call (H3): everything must be looked at again */
+  resync(reason: ResyncReason): void;
+}
+
+/** One sink's listening; disposing it is final and returns at once. */
+export interface Listening {
+  stop(): void;
+}
+
+export interface HintBus extends AsyncDisposable {
+  /** 'down' while hints of other nodes cannot arrive; a bus in process is always 'up'. */
+  readonly state: 'up' | 'down';
+  /** Tells every sink of these users, on every node, this node's own included (H6). Never throws, never waits (H1). */
+  publish(users: readonly UserId[], hint: BusHint): void;
+  /**
+   * Resolves once the bus has acknowledged that it listens (H2): whatever is published after that reaches the sink, or
+   * the sink is told to resync. Rejects when the bus cannot acknowledge in time.
+   */
+  listen(user: UserId, sink: HintSink): Promise<Listening>;
+  /** Live numbers for tests and metrics: a closed connection leaves none behind. */
+  stats(): { readonly sinks: number; readonly channels: number };
+}

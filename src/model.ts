@@ -1,0 +1,170 @@
+// The words of Tidemark: ids, positions, who is asking, what a log holds and what a hint says.
+// Types and pure functions only; every folder may import it.
+
+declare const brand: unique symbol;
+type Branded<T, Name extends string> = T & { readonly [brand]: Name };
+
+/** The application's own user id: text, 1 to 64 characters. */
+export type UserId = Branded<string, 'UserId'>;
+/** A conversation's id: a UUID made by the server. */
+export type ConvId = Branded<string, 'ConvId'>;
+/** One installation slot of a user: 1 to 64 of [A-Za-z0-9_-]. */
+export type DeviceId = Branded<string, 'DeviceId'>;
+/** A position in a conversation's log: 1, 2, 3 … dense; 0 is "before the first". */
+export type Seq = number;
+
+export type ConvType = 'DIRECT' | 'GROUP' | 'CHANNEL';
+export type JoinPolicy = 'OPEN' | 'APPROVAL' | 'INVITE';
+export type DeliveryMode = 'PUSH' | 'PULL';
+export type Role = 'OWNER' | 'ADMIN' | 'MEMBER';
+export type EventKind = 'MESSAGE' | 'MEMBERSHIP' | 'RECALL' | 'NOTICE' | 'CALL';
+export type EventVia = 'DEVICE' | 'SERVICE' | 'USER';
+
+/** A device of a user, as its credential says. */
+export interface DeviceViewer {
+  readonly kind: 'device';
+  readonly user: UserId;
+  readonly device: DeviceId;
+  readonly installEpoch: number;
+}
+/** A user without a device: the service key acting for one (`x-tidemark-user`). */
+export interface UserViewer {
+  readonly kind: 'user';
+  readonly user: UserId;
+  readonly via: 'SERVICE' | 'USER';
+}
+/** The application's own server: the service key by itself. */
+export interface ServiceViewer {
+  readonly kind: 'service';
+}
+export type PersonViewer = DeviceViewer | UserViewer;
+export type Viewer = PersonViewer | ServiceViewer;
+
+export const deviceOf = (viewer: Viewer): DeviceViewer | null => (viewer.kind === 'device' ? viewer : null);
+
+/** How an event came: from a device, from the service key, or from a user without a device. */
+export const viaOf = (viewer: Viewer): EventVia =>
+  viewer.kind === 'device' ? 'DEVICE' : viewer.kind === 'user' ? viewer.via : 'SERVICE';
+
+export interface User {
+  readonly id: UserId;
+  readonly name: string | null;
+  readonly avatarUrl: string | null;
+}
+
+export interface Device {
+  readonly id: DeviceId;
+  readonly user: UserId;
+  readonly name: string | null;
+  readonly installEpoch: number;
+  readonly lastSeenAt: Date | null;
+}
+
+/** A conversation as one viewer sees it; every number is of one snapshot (U3). */
+export interface Conv {
+  readonly id: ConvId;
+  readonly type: ConvType;
+  readonly title: string | null;
+  readonly peer: UserId | null;
+  readonly joinPolicy: JoinPolicy;
+  readonly historyVisible: boolean;
+  readonly mode: DeliveryMode;
+  readonly infoVersion: number;
+  readonly epoch: number;
+  readonly head: Seq;
+  readonly minSeq: Seq;
+  readonly delivered: Seq;
+  readonly read: Seq;
+  readonly unread: number;
+  readonly joined: boolean;
+  readonly muted: boolean;
+  readonly role: Role | null;
+  /** server time of the viewer's last visible event, of the creation before the first one */
+  readonly activeAt: Date;
+}
+
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+/** One entry of a log. A recalled one has no content, quote or mentions (L5). */
+export interface LogEvent {
+  readonly conv: ConvId;
+  readonly seq: Seq;
+  readonly kind: EventKind;
+  readonly contentType: string;
+  readonly sender: UserId | null;
+  readonly createdAt: Date;
+  readonly via: EventVia;
+  readonly clientId: string | null;
+  readonly content: JsonObject | null;
+  readonly quote: Seq | null;
+  readonly mentions: readonly UserId[];
+  readonly target: Seq | null;
+  readonly recalledBy: Seq | null;
+}
+
+export interface Badge {
+  readonly user: UserId;
+  readonly unread: number;
+  readonly mutedUnread: number;
+  readonly convs: number;
+  /** names the snapshot that the numbers are of; opaque to clients */
+  readonly asOf: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly hasPrevious: boolean;
+  readonly hasNext: boolean;
+}
+
+/** Why a subscriber must query again. */
+export type ResyncReason = 'START' | 'BUS' | 'OVERFLOW' | 'MODE' | 'RESTORED' | 'VERSION';
+export interface Resync {
+  readonly kind: 'resync';
+  readonly reason: ResyncReason;
+}
+
+interface HintOrigin {
+  readonly conv: ConvId;
+  readonly conversationType: ConvType;
+  readonly originDevice: DeviceId | null;
+}
+/** "The log rose to seq": ids and numbers only, never a body (H1). */
+export interface MessageHint extends HintOrigin {
+  readonly kind: 'message';
+  readonly head: Seq;
+  readonly seq: Seq;
+  readonly eventKind: EventKind;
+  readonly contentType: string;
+  readonly sender: UserId | null;
+  readonly target: Seq | null;
+}
+/** "The read position rose": what the user's other devices need for their badge (R4). */
+export interface ReadHint extends HintOrigin {
+  readonly kind: 'read';
+  readonly read: Seq;
+  readonly unread: number;
+  readonly head: Seq;
+}
+/** "Something else of this conversation changed for you": settings, a new conversation (H9). */
+export interface ConvHint extends HintOrigin {
+  readonly kind: 'conv';
+  readonly contentType: string;
+}
+/** Control, never shown to a client: the sockets of this device below this epoch must close (I4). */
+export interface DeviceHint {
+  readonly kind: 'device';
+  readonly device: DeviceId;
+  /** sockets that presented a smaller epoch are closed */
+  readonly installEpoch: number;
+  readonly reason: 'REVOKED' | 'STALE_INSTALL';
+}
+/** What a client may be told. */
+export type Hint = MessageHint | ReadHint | ConvHint;
+/** What travels on the bus, per user. */
+export type BusHint = Hint | DeviceHint;
+
+export function unreachable(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify(value)}`);
+}
