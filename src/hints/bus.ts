@@ -27,3 +27,9 @@ export interface HintBus extends AsyncDisposable {
   /** Live numbers for tests and metrics: a closed connection leaves none behind. */
   stats(): { readonly sinks: number; readonly channels: number };
 }
+
+/** What a bus says about itself; a pino logger fits. */
+export interface BusLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}

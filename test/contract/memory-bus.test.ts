@@ -1,0 +1,4 @@
+import { createMemoryBus } from '../../src/hints/memory.js';
+import { busContract } from './bus-contract.js';
+
+busContract('memory', () => createMemoryBus());
