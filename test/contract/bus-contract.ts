@@ -134,9 +134,9 @@ export function busContract(name: string, createBus: () => HintBus | Promise<Hin
     it('[H2] a user who comes and goes while others publish loses nothing after the acknowledgement', async () => {
       let seq = 0;
       const lost: string[] = [];
-      let done = false;
+      const done = new AbortController();
       const publisher = (async () => {
-        while (!done) {
+        while (!done.signal.aborted) {
           bus.publish([ana], message(room, ++seq));
           await new Promise(setImmediate);
         }
@@ -156,7 +156,7 @@ export function busContract(name: string, createBus: () => HintBus | Promise<Hin
         }
       }
       await Promise.all(Array.from({ length: 4 }, () => comeAndGo(50)));
-      done = true;
+      done.abort();
       await publisher;
       expect(lost).toEqual([]);
       await until(() => {

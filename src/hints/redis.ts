@@ -1,0 +1,195 @@
+// The hint bus of several nodes: graphql-redis-subscriptions over two ioredis connections, one that listens and one that
+// publishes. Redis may be away at any time, from the start too: hints are then late, and once it is back every sink that
+// may have missed one is told to resync (H3).
+import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { RedisPubSub } from 'graphql-redis-subscriptions';
+import type { Redis } from 'ioredis';
+import type { BusHint, UserId } from '../model.js';
+import { AckedSubscriber } from './acked-subscriber.js';
+import type { BusLog, HintBus, HintSink, Listening } from './bus.js';
+import { FanOut } from './fan-out.js';
+import { OwingPublisher } from './owing-publisher.js';
+import { connectRedis, endRedis } from './redis-connection.js';
+import { fromWire, toWire } from './wire.js';
+
+export interface RedisBusOptions {
+  readonly url: string;
+  /** of every channel; holds the generation of the database, so that two never hear each other */
+  readonly prefix: string;
+  readonly log: BusLog;
+  readonly heartbeatMs?: number;
+  /** silence of the node's own heartbeat after which both connections are made anew */
+  readonly heartbeatMissMs?: number;
+  readonly listenTimeoutMs?: number;
+}
+
+export function createRedisBus(options: RedisBusOptions): HintBus {
+  return new RedisBus(options);
+}
+
+/** One Redis subscription per user and node, shared by all sinks of the user. */
+interface UserChannel {
+  readonly id: Promise<number>;
+  uses: number;
+}
+
+class RedisBus implements HintBus {
+  readonly #userPrefix: string;
+  readonly #log: BusLog;
+  readonly #heartbeatMissMs: number;
+  readonly #listenTimeoutMs: number;
+  readonly #listener: Redis;
+  readonly #talker: Redis;
+  readonly #subscriber: AckedSubscriber;
+  readonly #publisher: OwingPublisher;
+  readonly #pubsub: RedisPubSub;
+  readonly #fanOut: FanOut;
+  readonly #channels = new Map<UserId, UserChannel>();
+  readonly #resyncChannel: string;
+  readonly #timer: NodeJS.Timeout;
+  #lastBeatAt = performance.now();
+  #warnedOfVersion = false;
+  #closed = false;
+
+  constructor({
+    url,
+    prefix,
+    log,
+    heartbeatMs = 5_000,
+    heartbeatMissMs = 15_000,
+    listenTimeoutMs = 5_000,
+  }: RedisBusOptions) {
+    this.#userPrefix = `${prefix}u:`;
+    this.#log = log;
+    this.#heartbeatMissMs = heartbeatMissMs;
+    this.#listenTimeoutMs = listenTimeoutMs;
+    this.#fanOut = new FanOut(log);
+    this.#resyncChannel = `${prefix}resync`;
+    this.#listener = connectRedis(url, 'listener', log);
+    // Nobody waits for a publish, so its timeout only has to be shorter than for ever.
+    this.#talker = connectRedis(url, 'publisher', log, { commandTimeout: heartbeatMs });
+    this.#subscriber = new AckedSubscriber({ connection: this.#listener, log, onRestored: this.#restored });
+    this.#pubsub = new RedisPubSub({
+      publisher: this.#talker,
+      subscriber: this.#subscriber.facade() as Redis,
+      serializer: String, // hints come here as text already, one text for all users
+    });
+    this.#publisher = new OwingPublisher({
+      publish: (channel, message) => this.#pubsub.publish(channel, message),
+      resyncChannel: this.#resyncChannel,
+      log,
+    });
+    // Whatever the message says, and in whatever version: a resync is always safe.
+    void this.#pubsub.subscribe(this.#resyncChannel, () => {
+      if (!this.#closed) this.#fanOut.resyncAll('BUS');
+    });
+    this.#talker.on('close', () => {
+      this.#publisher.broken();
+    });
+    this.#timer = this.#startHeart(`${prefix}beat:${randomUUID()}`, heartbeatMs);
+  }
+
+  get state(): 'up' | 'down' {
+    return this.#subscriber.up ? 'up' : 'down';
+  }
+
+  publish(users: readonly UserId[], hint: BusHint): void {
+    if (this.#closed) return;
+    const message = toWire(hint);
+    for (const user of users) this.#publisher.send(this.#userPrefix + user, message);
+  }
+
+  async listen(user: UserId, sink: HintSink): Promise<Listening> {
+    if (this.#closed) throw new Error('the hint bus is closed');
+    const channel = this.#hold(user);
+    try {
+      await this.#subscriber.live(this.#userPrefix + user, this.#listenTimeoutMs);
+    } catch (error) {
+      this.#release(user, channel);
+      throw error;
+    }
+    return this.#fanOut.add(user, sink, () => {
+      this.#release(user, channel);
+    });
+  }
+
+  stats(): { readonly sinks: number; readonly channels: number } {
+    return { sinks: this.#fanOut.sinks, channels: this.#channels.size };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#subscriber.close();
+    this.#publisher.close();
+    await Promise.all([endRedis(this.#listener), endRedis(this.#talker)]);
+  }
+
+  #hold(user: UserId): UserChannel {
+    const known = this.#channels.get(user);
+    if (known) {
+      known.uses++;
+      return known;
+    }
+    const id = this.#pubsub.subscribe(this.#userPrefix + user, (payload: unknown) => {
+      this.#received(user, payload);
+    });
+    const channel: UserChannel = { id, uses: 1 };
+    this.#channels.set(user, channel);
+    return channel;
+  }
+
+  #release(user: UserId, channel: UserChannel): void {
+    channel.uses--;
+    // The id comes a moment later; until then somebody may hold the channel again.
+    void channel.id.then((id) => {
+      if (channel.uses > 0 || this.#channels.get(user) !== channel) return;
+      this.#channels.delete(user);
+      this.#pubsub.unsubscribe(id);
+    });
+  }
+
+  #received(user: UserId, payload: unknown): void {
+    if (this.#closed) return;
+    const hint = fromWire(payload);
+    if (hint) {
+      this.#fanOut.hint(user, hint);
+      return;
+    }
+    if (!this.#warnedOfVersion) this.#log.warn({ user }, 'a hint cannot be read: a node of another version?');
+    this.#warnedOfVersion = true; // once is enough while nodes are being replaced
+    this.#fanOut.resync(user, 'VERSION');
+  }
+
+  /** A channel is live again after a break. */
+  readonly #restored = (channel: string): void => {
+    if (channel === this.#resyncChannel) this.#log.info(this.stats(), 'the hint bus is back');
+    if (channel.startsWith(this.#userPrefix)) {
+      this.#fanOut.resync(channel.slice(this.#userPrefix.length) as UserId, 'BUS');
+    }
+  };
+
+  /** This node's own sign of life, through Redis and back. */
+  #startHeart(channel: string, heartbeatMs: number): NodeJS.Timeout {
+    const heard = (): void => {
+      this.#lastBeatAt = performance.now();
+    };
+    void this.#pubsub.subscribe(channel, heard);
+    this.#listener.on('ready', heard);
+    this.#talker.on('ready', () => void this.#publisher.beat(channel));
+    return setInterval(() => {
+      this.#reconnectIfSilent();
+      void this.#publisher.beat(channel);
+    }, heartbeatMs).unref();
+  }
+
+  /** A peer that vanished without a word is noticed only by its silence. */
+  #reconnectIfSilent(): void {
+    if (performance.now() - this.#lastBeatAt <= this.#heartbeatMissMs) return;
+    this.#lastBeatAt = performance.now();
+    const connected = [this.#listener, this.#talker].filter(({ status }) => status === 'ready' || status === 'connect');
+    if (connected.length > 0) this.#log.warn({}, 'the hint bus fell silent; connecting anew');
+    for (const connection of connected) connection.disconnect(true);
+  }
+}
