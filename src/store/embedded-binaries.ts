@@ -38,7 +38,7 @@ async function linkLibraries(root: string): Promise<void> {
   }
 }
 
-async function tryRun(root: string, account: Account): Promise<Binaries | Error> {
+async function tryRun(root: string, account: Account | undefined): Promise<Binaries | Error> {
   const bin = (name: string) => path.join(root, 'native/bin', name);
   try {
     const { stdout } = await run(bin('postgres'), ['--version'], asAccount(account));

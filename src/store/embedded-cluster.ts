@@ -10,7 +10,7 @@ import { asAccount } from './embedded-home.js';
 import type { Account, Home } from './embedded-home.js';
 
 export interface Cluster {
-  account: Account;
+  account: Account | undefined;
   /** Postgres' own data directory. */
   data: string;
   logFile: string;
@@ -47,12 +47,12 @@ export async function requireCluster(
 }
 
 async function create(home: Home, dir: string, binaries: Binaries, sync: boolean): Promise<void> {
-  const { uid, gid } = home.account;
+  const owner = home.account;
   const fresh = await mkdtemp(path.join(home.dir, 'new-'));
   const passwordFile = path.join(fresh, 'password');
   try {
     await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
-    if (uid !== undefined && gid !== undefined) for (const file of [fresh, passwordFile]) await chown(file, uid, gid);
+    if (owner) for (const file of [fresh, passwordFile]) await chown(file, owner.uid, owner.gid);
     // The same order and letter case on every machine, whatever its locale.
     const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
     const access = ['-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];

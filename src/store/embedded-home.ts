@@ -7,20 +7,23 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-/** What child processes run as; empty: as ourselves. */
-export type Account = { uid: number; gid: number } | Record<string, never>;
+export interface Account {
+  uid: number;
+  gid: number;
+}
 
 export interface Home {
   /** Ours alone: the cluster, its password, the server's log, and the binaries when copied. */
   dir: string;
-  account: Account;
+  /** What Postgres runs as; undefined: as ourselves. */
+  account: Account | undefined;
 }
 
 /** Nothing of our environment (PG*, LANG, LD_*) may change how the server behaves. */
 const ENV = { PATH: '/usr/bin:/bin:/usr/local/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** Options for any child that runs as the account. `/` because our own directory may be closed to it. */
-export function asAccount(account: Account, env: Record<string, string> = {}) {
+export function asAccount(account: Account | undefined, env: Record<string, string> = {}) {
   return { ...account, cwd: '/', env: { ...ENV, ...env } };
 }
 
@@ -96,7 +99,7 @@ export async function chooseHome(dataDir: string, log: (line: string) => void): 
     await mkdir(dir, { recursive: true, mode: 0o700 });
     const { uid } = await stat(path.join(dir, 'cluster')).catch(() => stat(dir));
     if (uid !== process.getuid?.()) throw new Error(`it belongs to the account ${String(uid)}`);
-    return { dir: await realpath(dir), account: {} };
+    return { dir: await realpath(dir), account: undefined };
   } catch (error) {
     throw new Error(`cannot keep a database in ${dir} (${(error as Error).message}): set DATABASE_URL`, {
       cause: error,

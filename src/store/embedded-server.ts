@@ -112,8 +112,9 @@ async function isReady(child: ChildProcess, cluster: Cluster, deadline: number):
 
 /** Other servers that are starting write to the same log: only the lines of this process count. */
 function lastWords(log: string, pid: number | undefined): string {
-  const lines = log.split('\n').filter((line) => line.includes(`[${String(pid)}] FATAL:`));
-  return lines.at(-1)?.replace(/^.*FATAL:\s*/, '') ?? (log.trim().split('\n').at(-1) || 'it ended without a word');
+  const mine = log.split('\n').filter((line) => line.includes(`[${String(pid)}] FATAL:`));
+  const last = mine.at(-1)?.replace(/^.*FATAL:\s*/, '') ?? log.trim().split('\n').at(-1);
+  return last === undefined || last === '' ? 'it ended without a word' : last;
 }
 
 /** Fast shutdown: rolls back, writes a checkpoint, ends. */

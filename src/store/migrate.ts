@@ -1,21 +1,16 @@
 // Owns the database's schema: applies prisma/migrations in order, each once, however many processes start at a time,
 // and says how database, migrations and prisma/schema.prisma differ. The table `_prisma_migrations` is Prisma's own format.
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import type { MigrationList } from '@prisma/schema-engine-wasm';
 import pg from 'pg';
+import { PRISMA_DIR, readMigrations, readSchema, toMigrationList } from './migration-files.js';
 import { withSchemaEngine } from './schema-engine.js';
 
-/** The same place seen from src/store, from dist/store and from an installed package. */
-export const PRISMA_DIR = fileURLToPath(new URL('../../prisma', import.meta.url));
-
-const LOCK_FILE = 'migration_lock.toml';
 const NO_FILTER = { externalTables: [], externalEnums: [] };
 /** Advisory lock of our own: the engine's gives up after 10 s, and a migration may take longer than that. */
-const MIGRATE_LOCK = 7_236_970_001;
+export const MIGRATE_LOCK = 7_236_970_001;
 
 /** Anything with pg's `query`: a pool or a client. */
 export interface Queryable {
@@ -38,18 +33,6 @@ interface AppliedRow {
   migration_name: string;
   checksum: string;
   finished: boolean;
-}
-
-interface Migration {
-  name: string;
-  sql: string;
-}
-
-async function readMigrations(prismaDir: string): Promise<Migration[]> {
-  const entries = await readdir(path.join(prismaDir, 'migrations'), { withFileTypes: true });
-  const names = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
-  const file = (name: string) => path.join(prismaDir, 'migrations', name, 'migration.sql');
-  return Promise.all(names.map(async (name) => ({ name, sql: await readFile(file(name), 'utf8') })));
 }
 
 async function readApplied(db: Queryable): Promise<AppliedRow[]> {
@@ -180,25 +163,6 @@ export async function createMigration(url: string, name: string, prismaDir = PRI
   await mkdir(dir, { recursive: true });
   await writeFile(path.join(dir, 'migration.sql'), sql);
   return dir;
-}
-
-async function readSchema(prismaDir: string): Promise<{ path: string; content: string }> {
-  const file = path.join(prismaDir, 'schema.prisma');
-  return { path: file, content: await readFile(file, 'utf8') };
-}
-
-async function toMigrationList(prismaDir: string): Promise<MigrationList> {
-  const baseDir = path.join(prismaDir, 'migrations');
-  const migrations = await readMigrations(prismaDir);
-  return {
-    baseDir,
-    lockfile: { path: LOCK_FILE, content: await readFile(path.join(baseDir, LOCK_FILE), 'utf8') },
-    shadowDbInitScript: '',
-    migrationDirectories: migrations.map(({ name, sql }) => ({
-      path: name,
-      migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: sql } },
-    })),
-  };
 }
 
 /** The engine's errors are reports of many lines; ours are one. */

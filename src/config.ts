@@ -1,0 +1,114 @@
+// The only reader of process.env. Everything is validated at once: one error lists every bad variable.
+import { z } from 'zod';
+
+const flag = z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1');
+const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+const origin = z
+  .url({ protocol: /^https?$/, error: 'an origin such as https://app.example.org' })
+  .refine(
+    (value) => URL.canParse(value) && new URL(value).origin === value,
+    'an origin has no path and no trailing slash',
+  );
+
+const environment = z.object({
+  NODE_ENV: z.string().default('development'),
+  PORT: whole(0, 65_535).default(4000),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'a postgresql:// address' }).optional(),
+  DATABASE_POOL_MAX: whole(2, 500).default(10),
+  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'a redis:// address' }).optional(),
+  REDIS_PREFIX: z.string().max(64).default('tidemark:'),
+  DATA_DIR: z.string().min(1).default('.tidemark'),
+  SERVICE_KEYS: list
+    .pipe(z.array(z.string().min(43, 'a service key has at least 32 random bytes: 43 characters of base64url')).max(2))
+    .default([]),
+  ALLOWED_ORIGINS: list.pipe(z.array(origin)).optional(),
+  GRAPHIQL: flag.optional(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  RECALL_WINDOW_MS: whole(0, 365 * 86_400_000).default(300_000),
+  DRAIN_MS: whole(0, 600_000).default(5_000),
+  TIDEMARK_FAILPOINT: z.string().optional(),
+});
+
+/** What a request may ask for. Breaking one is BAD_USER_INPUT that names it (P1). */
+export interface Limits {
+  readonly maxConvsPage: number;
+  readonly maxSyncConvs: number;
+  readonly maxSyncEvents: number;
+  readonly maxPage: number;
+  readonly maxAuditPage: number;
+  readonly maxBatch: number;
+  readonly maxDevices: number;
+  readonly maxContentBytes: number;
+  readonly maxMentions: number;
+  readonly maxGroupMembers: number;
+  readonly recallWindowMs: number;
+}
+
+export interface Config {
+  readonly production: boolean;
+  readonly port: number;
+  readonly host: string;
+  /** null: the embedded Postgres, with a demo */
+  readonly databaseUrl: string | null;
+  readonly poolMax: number;
+  readonly redisUrl: string | null;
+  readonly redisPrefix: string;
+  readonly dataDir: string;
+  readonly serviceKeys: readonly string[];
+  /** null: in demo mode any loopback origin, else none (P4) */
+  readonly allowedOrigins: readonly string[] | null;
+  readonly graphiql: boolean;
+  readonly logLevel: string;
+  readonly drainMs: number;
+  readonly failpoint: string | null;
+  readonly limits: Limits;
+}
+
+/** @throws Error whose message lists every variable that is wrong, one a line */
+export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const { data, error } = environment.safeParse(given);
+  if (error) {
+    throw new Error(error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
+  }
+  const production = data.NODE_ENV === 'production';
+  if (production && data.TIDEMARK_FAILPOINT) throw new Error('TIDEMARK_FAILPOINT: refused when NODE_ENV is production');
+  return {
+    production,
+    port: data.PORT,
+    host: data.HOST,
+    databaseUrl: data.DATABASE_URL ?? null,
+    poolMax: data.DATABASE_POOL_MAX,
+    redisUrl: data.REDIS_URL ?? null,
+    redisPrefix: data.REDIS_PREFIX,
+    dataDir: data.DATA_DIR,
+    serviceKeys: data.SERVICE_KEYS,
+    allowedOrigins: data.ALLOWED_ORIGINS ?? null,
+    graphiql: data.GRAPHIQL ?? !production,
+    logLevel: data.LOG_LEVEL,
+    drainMs: data.DRAIN_MS,
+    failpoint: data.TIDEMARK_FAILPOINT ?? null,
+    limits: { ...defaultLimits, recallWindowMs: data.RECALL_WINDOW_MS },
+  };
+}
+
+export const defaultLimits: Limits = {
+  maxConvsPage: 1_000,
+  maxSyncConvs: 1_000,
+  maxSyncEvents: 1_000,
+  maxPage: 200,
+  maxAuditPage: 1_000,
+  maxBatch: 200,
+  maxDevices: 20,
+  maxContentBytes: 8_192,
+  maxMentions: 50,
+  maxGroupMembers: 500,
+  recallWindowMs: 300_000,
+};

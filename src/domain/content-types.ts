@@ -1,0 +1,90 @@
+// The registry of content types: what a payload is, whether it is stored, whether it counts as unread, and the shape of
+// what users may send. A new type is one entry here.
+import { z } from 'zod';
+import type { EventKind, JsonObject } from '../model.js';
+import { badInput, overLimit } from './errors.js';
+
+const maxTextLength = 4_096;
+const characters = (text: string) => Array.from(text).length;
+const text = (max: number) => z.string().refine((value) => characters(value) <= max, `is at most ${max} characters`);
+const shortText = text(255);
+const size = z.number().int().min(0);
+const url = z
+  .string()
+  .min(1)
+  .max(2_048)
+  .refine((value) => !/^\s*(javascript|data|vbscript|file):/iu.test(value), 'has a scheme that is not allowed');
+
+const message = {
+  TEXT: z.strictObject({ text: text(maxTextLength).refine((value) => value.trim() !== '', 'is blank') }),
+  IMAGE: z.strictObject({ url, width: size.optional(), height: size.optional(), size: size.optional() }),
+  VOICE: z.strictObject({ url, durationMs: size }),
+  VIDEO: z.strictObject({ url, durationMs: size, coverUrl: url.optional() }),
+  FILE: z.strictObject({ url, name: shortText, size: size.optional() }),
+  MERGE: z.strictObject({
+    title: shortText,
+    items: z
+      .array(
+        z.strictObject({
+          senderName: shortText,
+          contentType: z.string().max(64),
+          content: z.record(z.string(), z.json()),
+        }),
+      )
+      .min(1)
+      .max(100),
+  }),
+  CARD: z.strictObject({ kind: z.enum(['user', 'group']), id: z.string().min(1).max(64) }),
+  FACE: z.union([z.strictObject({ id: z.string().min(1).max(64) }), z.strictObject({ url })]),
+  MATERIAL: z.strictObject({ title: shortText, url, coverUrl: url.optional(), summary: shortText.optional() }),
+} as const satisfies Record<string, z.ZodType>;
+
+interface ContentType {
+  /** null: never an event of a log, only told */
+  readonly kind: EventKind | null;
+  readonly counts: boolean;
+  readonly about: string;
+}
+const sent = (about: string): ContentType => ({ kind: 'MESSAGE', counts: true, about });
+const membership = (about: string): ContentType => ({ kind: 'MEMBERSHIP', counts: false, about });
+const told = (about: string): ContentType => ({ kind: null, counts: false, about });
+
+export const contentTypes = {
+  TEXT: sent('{ text }: 1 to 4,096 characters, not blank'),
+  IMAGE: sent('{ url width height size }'),
+  VOICE: sent('{ url durationMs }'),
+  VIDEO: sent('{ url durationMs coverUrl }'),
+  FILE: sent('{ url name size }'),
+  MERGE: sent('{ title items: [{ senderName contentType content }] }: 1 to 100 forwarded messages'),
+  CARD: sent('{ kind: user | group, id }'),
+  FACE: sent('{ id } or { url }'),
+  MATERIAL: sent('{ title url coverUrl summary }: an article'),
+  GROUP_CREATE: membership('{ users }: the group was made; begins the creator’s membership'),
+  MEMBER_INVITE: membership('{ users }: begins the membership of all of them'),
+  MEMBER_ENTER: membership('{ users }: the sender joined'),
+  MEMBER_QUIT: membership('{ users }: the sender left; the last event they see'),
+  MEMBER_KICK: membership('{ users }: these were removed; the last event they see'),
+  RECALL: { kind: 'RECALL', counts: false, about: 'no content; `target` is the recalled event' },
+  READ: told('the viewer’s own read position rose'),
+  DIRECT_CREATE: told('a direct conversation with the viewer was opened'),
+  MEMBER_SETTING_UPDATE: told('the viewer’s own settings of a conversation changed'),
+} as const satisfies Record<string, ContentType>;
+
+export type ContentTypeName = keyof typeof contentTypes;
+export type SendableType = keyof typeof message;
+
+const isSendable = (name: string): name is SendableType => Object.hasOwn(message, name);
+
+/** Checks what a user sends. @throws BAD_USER_INPUT naming what is wrong and where */
+export function requireContent(contentType: ContentTypeName, content: unknown, maxBytes: number): JsonObject {
+  if (!isSendable(contentType)) throw badInput(`users cannot send ${contentType}`);
+  const { data, error } = message[contentType].safeParse(content);
+  if (error) {
+    const [issue] = error.issues;
+    throw badInput(
+      `content${issue?.path.map((key) => `.${String(key)}`).join('') ?? ''}: ${issue?.message ?? 'malformed'}`,
+    );
+  }
+  if (Buffer.byteLength(JSON.stringify(data)) > maxBytes) throw overLimit('content', maxBytes, 'bytes');
+  return data as JsonObject;
+}

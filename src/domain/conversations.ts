@@ -1,0 +1,202 @@
+// Making conversations and listing them (M6, U3), and the viewer's own settings of them.
+import { v7 as uuidv7 } from 'uuid';
+import {
+  deviceOf,
+  viaOf,
+  type Conv,
+  type ConvId,
+  type ConvType,
+  type JoinPolicy,
+  type PersonViewer,
+} from '../model.js';
+import type { UserId, Viewer } from '../model.js';
+import type { Tx } from '../store/store.js';
+import { requireCurrent, requirePerson, toLook } from './access.js';
+import { commit, type Tell } from './commit.js';
+import type { Deps } from './deps.js';
+import { DomainError, badInput, notMember, overLimit } from './errors.js';
+import { fingerprintOf, fromOpaque, requireClientId, requireConvId, requireFirst, requireShort } from './input.js';
+import { requireUserId, requireUsers, toOpaque } from './input.js';
+import { tellOfMembership } from './memberships.js';
+
+/** The conversation as the viewer sees it; the service key by itself sees it as nobody in particular. */
+export async function conv(deps: Deps, viewer: Viewer, id: ConvId): Promise<Conv> {
+  const found =
+    viewer.kind === 'service'
+      ? await deps.store.conversations.unseen(id)
+      : await deps.loads.conv({ ...toLook(viewer), conv: id });
+  if (!found) throw notMember();
+  return found;
+}
+
+export interface ConvsInput {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+  readonly orderBy?: 'ACTIVITY' | 'ID' | null | undefined;
+  readonly unreadOnly?: boolean | null | undefined;
+  readonly lagging?: boolean | null | undefined;
+  readonly includeLeft?: boolean | null | undefined;
+}
+export interface ConvsAnswer {
+  readonly convs: readonly Conv[];
+  readonly asOf: string;
+  readonly hasPrevious: boolean;
+  readonly hasNext: boolean;
+}
+
+export async function convs(deps: Deps, viewer: Viewer, input: ConvsInput): Promise<ConvsAnswer> {
+  const person = requirePerson(viewer);
+  const first = requireFirst(input.first, 50, deps.limits.maxConvsPage);
+  const after = fromConvCursor(input.after);
+  const { convs: found, asOf } = await deps.store.conversations.page(toLook(person), {
+    first,
+    after,
+    orderBy: input.orderBy ?? 'ACTIVITY',
+    unreadOnly: input.unreadOnly ?? false,
+    lagging: input.lagging ?? false,
+    includeLeft: input.includeLeft ?? false,
+  });
+  return { convs: found.slice(0, first), asOf, hasPrevious: after !== null, hasNext: found.length > first };
+}
+
+export const toConvCursor = ({ id, activeAt }: Conv): string => toOpaque(`${activeAt.getTime()} ${id}`);
+
+function fromConvCursor(value: string | null | undefined): { id: ConvId; activeAt: Date } | null {
+  if (value == null) return null;
+  const [at = '', id = ''] = fromOpaque(value).split(' ');
+  const activeAt = new Date(/^\d{1,15}$/u.test(at) ? Number(at) : Number.NaN);
+  try {
+    if (!Number.isNaN(activeAt.getTime())) return { id: requireConvId(id), activeAt };
+  } catch {
+    // no conversation id: no cursor of ours
+  }
+  throw badInput('after is no cursor of this connection');
+}
+
+export interface CreateConvInput {
+  readonly clientId: string;
+  readonly type: ConvType;
+  readonly title?: string | null | undefined;
+  readonly members: readonly string[];
+  readonly owner?: string | null | undefined;
+  readonly historyVisible?: boolean | null | undefined;
+  readonly joinPolicy?: JoinPolicy | null | undefined;
+}
+export interface ConvAnswer {
+  readonly conv: ConvId;
+  readonly duplicate: boolean;
+}
+
+/** What was asked for, checked and in one form, so that the same request has the same fingerprint. */
+interface Wish {
+  readonly creator: UserId;
+  readonly others: readonly UserId[];
+  readonly type: ConvType;
+  readonly title: string | null;
+  readonly historyVisible: boolean;
+  readonly joinPolicy: JoinPolicy;
+}
+
+export async function createConv(deps: Deps, viewer: Viewer, input: CreateConvInput): Promise<ConvAnswer> {
+  const clientId = requireClientId(input.clientId);
+  const wish = requireWish(deps, viewer, input);
+  const fingerprint = fingerprintOf({ ...wish });
+  return commit(deps, async (tx, tell) => {
+    await requireCurrent(tx, viewer);
+    const made = await tx.conversations.madeWith(wish.creator, clientId);
+    if (made) {
+      if (Buffer.compare(made.fingerprint, fingerprint) === 0) return { conv: made.conv, duplicate: true };
+      throw new DomainError('IDEMPOTENCY_CONFLICT', 'this clientId made another conversation');
+    }
+    const users = [wish.creator, ...wish.others];
+    const known = await tx.clock.touch(users);
+    const stranger = users.find((user) => !known.has(user));
+    if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
+    await deps.failpoint('after lock');
+    const answer =
+      wish.type === 'DIRECT' ? await openDirect(tx, tell, viewer, wish) : await openGroup(tx, tell, viewer, wish);
+    await tx.conversations.rememberKey(wish.creator, clientId, answer.conv, fingerprint);
+    return answer;
+  });
+}
+
+function requireWish(deps: Deps, viewer: Viewer, input: CreateConvInput): Wish {
+  const { type } = input;
+  const { maxBatch } = deps.limits;
+  if (viewer.kind === 'service' ? input.owner == null : input.owner != null) {
+    throw badInput('owner is required with the service key by itself, and refused otherwise');
+  }
+  const creator = viewer.kind === 'service' ? requireUserId(input.owner ?? '', 'owner') : viewer.user;
+  const others = requireUsers(input.members, 'members', maxBatch).filter((user) => user !== creator);
+  const title = input.title == null ? null : requireShort(input.title, 'title', 64);
+  const wish = { creator, others: others.toSorted(), type, title, historyVisible: input.historyVisible ?? false };
+  if (type === 'CHANNEL') throw badInput('conversations of type CHANNEL cannot be made yet');
+  if (others.length + 1 > deps.limits.maxGroupMembers) throw overLimit('members', deps.limits.maxGroupMembers, 'users');
+  if (type === 'DIRECT') {
+    if (others.length !== 1) throw badInput('a direct conversation has exactly one other member');
+    if (title !== null || wish.historyVisible || input.joinPolicy != null) {
+      throw badInput('a direct conversation has no title, joinPolicy or historyVisible');
+    }
+  }
+  return { ...wish, joinPolicy: input.joinPolicy ?? 'INVITE' };
+}
+
+/** One per pair, whoever opens first; empty, both periods from 1 (M6). A race for the pair is decided by its unique index. */
+async function openDirect(tx: Tx, tell: Tell, viewer: Viewer, { creator, others }: Wish): Promise<ConvAnswer> {
+  const [low = creator, high = creator] = [creator, ...others].toSorted();
+  const found = await tx.conversations.findDirect([low, high]);
+  if (found) return { conv: found, duplicate: true };
+  const id = uuidv7() as ConvId;
+  const rest = { title: null, joinPolicy: 'INVITE', historyVisible: false } as const;
+  await tx.conversations.insert({ id, type: 'DIRECT', direct: [low, high], ...rest });
+  await tx.memberships.open(id, [low, high], 'MEMBER', 1);
+  const originDevice = deviceOf(viewer)?.device ?? null;
+  tell([low, high], { kind: 'conv', conv: id, conversationType: 'DIRECT', contentType: 'DIRECT_CREATE', originDevice });
+  return { conv: id, duplicate: false };
+}
+
+async function openGroup(tx: Tx, tell: Tell, viewer: Viewer, wish: Wish): Promise<ConvAnswer> {
+  const { creator, others, type, title, joinPolicy, historyVisible } = wish;
+  const id = uuidv7() as ConvId;
+  await tx.conversations.insert({ id, type, title, joinPolicy, historyVisible, direct: null });
+  const sender = viewer.kind === 'service' ? null : viewer.user;
+  const event = { kind: 'MEMBERSHIP', sender, via: viaOf(viewer) } as const;
+  let seq = await tx.clock.append(id, { ...event, contentType: 'GROUP_CREATE', content: { users: [creator] } });
+  await tx.memberships.open(id, [creator], 'OWNER', seq);
+  if (others.length > 0) {
+    seq = await tx.clock.append(id, { ...event, contentType: 'MEMBER_INVITE', content: { users: others } });
+    await tx.memberships.open(id, others, 'MEMBER', seq);
+  }
+  const contentType = others.length > 0 ? 'MEMBER_INVITE' : 'GROUP_CREATE';
+  tellOfMembership(tell, viewer, { id, type }, { seq, contentType, audience: [creator, ...others] });
+  return { conv: id, duplicate: false };
+}
+
+/** The viewer's own settings. A former member may still mute (M3); nothing changed means nothing is told. */
+export async function setConvSettings(
+  deps: Deps,
+  viewer: Viewer,
+  input: { conv: string; muted: boolean },
+): Promise<ConvAnswer> {
+  const person = requirePerson(viewer);
+  const id = requireConvId(input.conv);
+  return commit(deps, async (tx, tell) => {
+    const before = await requireSeen(tx, person, id);
+    if (before.muted !== input.muted) {
+      await tx.clock.touch([person.user]);
+      await requireCurrent(tx, viewer);
+      if (await tx.memberships.setMuted(person.user, id, input.muted)) {
+        const originDevice = deviceOf(viewer)?.device ?? null;
+        const contentType = 'MEMBER_SETTING_UPDATE';
+        tell([person.user], { kind: 'conv', conv: id, conversationType: before.type, contentType, originDevice });
+      }
+    }
+    return { conv: id, duplicate: false };
+  });
+}
+
+async function requireSeen(tx: Tx, viewer: PersonViewer, id: ConvId): Promise<Conv> {
+  const [found] = await tx.conversations.seen([{ ...toLook(viewer), conv: id }]);
+  if (!found) throw notMember();
+  return found;
+}

@@ -1,0 +1,21 @@
+// What every use case is given: (deps, viewer, input). Made once by app.ts.
+import type { Logger } from 'pino';
+import type { Limits } from '../config.js';
+import type { HintBus } from '../hints/bus.js';
+import type { Store } from '../store/store.js';
+import type { BadgeFeeds } from './badge-feed.js';
+import type { Loads } from './loads.js';
+
+/** Places where a test may pause or stop the process; nothing happens there otherwise. */
+export type FailpointName = 'after lock' | 'before commit' | 'after commit' | 'before publish' | 'after publish';
+export type Failpoint = (name: FailpointName) => Promise<void>;
+
+export interface Deps {
+  readonly store: Store;
+  readonly bus: HintBus;
+  readonly loads: Loads;
+  readonly badges: BadgeFeeds;
+  readonly limits: Limits;
+  readonly log: Logger;
+  readonly failpoint: Failpoint;
+}

@@ -1,0 +1,74 @@
+// The closed list of refusals. A use case throws a DomainError inside its transaction, which rolls back: it changes nothing.
+
+/** Every `extensions.code` that a client can meet, and what it means. */
+export const errorCodes = {
+  UNAUTHENTICATED: 'No credential, or one that is malformed, unknown or revoked. Sign in again.',
+  FORBIDDEN: 'The viewer may not do this.',
+  NOT_MEMBER:
+    'The conversation does not exist or was never visible to the viewer; for a write: the viewer is no member now.',
+  CURSOR_AHEAD: 'The position lies above the head of the log; `head` says where it ends. Sync first.',
+  STALE_INSTALL:
+    'The credential is of an earlier install of this device; `installEpoch` is the current one. Never reinstall by itself.',
+  IDEMPOTENCY_CONFLICT: 'This clientId was used for something else. Nothing was stored.',
+  NOT_RECALLABLE:
+    'The event cannot be recalled by this viewer: not a message, not visible, not theirs, or the window is over.',
+  MUTED: 'The viewer is muted in this conversation.',
+  BLOCKED: 'The other user has blocked the viewer.',
+  BAD_USER_INPUT: 'An argument is malformed or breaks a limit; `limit` names the limit and its value where it is one.',
+  RATE_LIMITED: 'Too many requests; try again after `retryAfterMs`.',
+  CONFLICT: 'Somebody else was first; `outcome` says what holds now.',
+  GRAPHQL_PARSE_FAILED: 'The document is not GraphQL.',
+  GRAPHQL_VALIDATION_FAILED: 'The document does not fit the schema.',
+  INTERNAL_SERVER_ERROR:
+    'Unexpected. `requestId` finds it in the log. Nothing is known about what happened: try again with the same clientId.',
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** Whether the same request may succeed later without being changed. */
+export const isRetryable = (code: ErrorCode): boolean => code === 'RATE_LIMITED' || code === 'INTERNAL_SERVER_ERROR';
+
+export type ErrorFacts = Readonly<Record<string, string | number | boolean>>;
+
+export class DomainError extends Error {
+  override readonly name = 'DomainError';
+  readonly code: ErrorCode;
+  /** what a client needs besides the code: head, limit, installEpoch … */
+  readonly facts: ErrorFacts;
+
+  constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {
+    super(message);
+    this.code = code;
+    this.facts = facts;
+  }
+}
+
+export const badInput = (message: string, facts: ErrorFacts = {}) => new DomainError('BAD_USER_INPUT', message, facts);
+export const overLimit = (name: string, limit: number, unit: string) =>
+  badInput(`${name} is at most ${limit} ${unit}`, { limit });
+export const forbidden = (message: string) => new DomainError('FORBIDDEN', message);
+/** One answer for a missing conversation and a foreign one (M4). */
+export const notMember = () => new DomainError('NOT_MEMBER', 'no such conversation for this viewer');
+export const cursorAhead = (head: number) => new DomainError('CURSOR_AHEAD', `the log ends at ${head}`, { head });
+
+/** A refusal that a database function decided under the lock, as the error that the client sees. */
+export function refusal(status: string, facts: { readonly head?: number | null } = {}): DomainError {
+  switch (status) {
+    case 'not_member':
+      return notMember();
+    case 'cursor_ahead':
+      return cursorAhead(facts.head ?? 0);
+    case 'revoked':
+      return new DomainError('UNAUTHENTICATED', 'this device has been revoked', { reason: 'REVOKED' });
+    case 'stale_install':
+      return new DomainError('STALE_INSTALL', 'this credential is of an earlier install of the device');
+    case 'conflict':
+      return new DomainError('IDEMPOTENCY_CONFLICT', 'this clientId was used for something else');
+    case 'bad_quote':
+      return badInput('the quoted event is not visible to the sender, is recalled, or is no message');
+    case 'not_recallable':
+      return new DomainError('NOT_RECALLABLE', 'this viewer cannot recall that event');
+    default:
+      throw new Error(`unknown refusal ${status}`);
+  }
+}

@@ -1,0 +1,172 @@
+// A subscriber's hints: from the mailbox, with what was selected beyond them loaded as each item is sent (H1), and never
+// lower than what the same socket was sent before (H8).
+import { Mailbox } from '../hints/mailbox.js';
+import type { Conv, Hint, LogEvent, Resync, Viewer } from '../model.js';
+import { requireDevice, toLook } from './access.js';
+import type { Connection, Numbers } from './connections.js';
+import type { Deps } from './deps.js';
+import { DomainError, forbidden } from './errors.js';
+
+/** What the subscriber selected that the hint itself does not hold. */
+export interface Selected {
+  /** fields of `conv` */
+  readonly conv: ReadonlySet<string>;
+  readonly event: boolean;
+  readonly target: boolean;
+}
+/** A hint as it is sent. `conv` holds at least the selected fields. */
+export interface HintItem {
+  readonly hint: Hint;
+  readonly conv: Pick<Conv, 'id'> & Partial<Conv>;
+  readonly event: LogEvent | null;
+  readonly target: LogEvent | null;
+}
+export type SentItem = HintItem | Resync;
+
+const known = {
+  message: new Set(['__typename', 'id', 'type', 'head']),
+  read: new Set(['__typename', 'id', 'type', 'head', 'read', 'unread']),
+  conv: new Set(['__typename', 'id', 'type']),
+} as const;
+
+/** Live once this resolves: the bus has acknowledged, and the first item is a resync (H2). */
+export async function subscribe(
+  deps: Deps,
+  viewer: Viewer,
+  connection: Connection | null,
+  options: { readonly accepts: (hint: Hint) => boolean; readonly selected: Selected },
+): Promise<HintStream> {
+  requireDevice(viewer);
+  if (connection === null) throw forbidden('subscriptions need a WebSocket or an event stream');
+  let stop: () => void = () => undefined;
+  const mailbox = new Mailbox({
+    first: 'START',
+    accepts: options.accepts,
+    onClose: () => {
+      stop();
+    },
+  });
+  try {
+    const listening = await deps.bus.listen(connection.viewer.user, mailbox);
+    stop = () => {
+      listening.stop();
+    };
+  } catch (error) {
+    deps.log.warn({ err: error }, 'the hint bus does not answer');
+    throw new DomainError('INTERNAL_SERVER_ERROR', 'live hints are not available now, try again');
+  }
+  return new HintStream(deps, connection, mailbox, options.selected);
+}
+
+export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
+  readonly #deps: Deps;
+  readonly #connection: Connection;
+  readonly #mailbox: Mailbox;
+  readonly #selected: Selected;
+  #giveBack: (() => void) | null = null;
+
+  constructor(deps: Deps, connection: Connection, mailbox: Mailbox, selected: Selected) {
+    this.#deps = deps;
+    this.#connection = connection;
+    this.#mailbox = mailbox;
+    this.#selected = selected;
+  }
+
+  /** The turn is kept until the reader comes back, which is when the item has been written to the socket. */
+  async next(): Promise<IteratorResult<SentItem, undefined>> {
+    this.#endTurn();
+    const result = await this.#mailbox.next();
+    if (result.done === true) return result;
+    const { value } = result;
+    if (value.kind === 'resync') return { done: false, value };
+    const giveBack = await this.#connection.turn();
+    this.#giveBack = giveBack;
+    try {
+      return { done: false, value: await this.#prepare(value) };
+    } catch (error) {
+      this.#endTurn();
+      this.#deps.log.warn({ err: error }, 'a hint could not be completed');
+      return { done: false, value: { kind: 'resync', reason: 'BUS' } };
+    }
+  }
+
+  async return(): Promise<IteratorResult<SentItem, undefined>> {
+    this.#endTurn();
+    await this.#mailbox.return();
+    return { done: true, value: undefined };
+  }
+
+  async throw(error?: unknown): Promise<IteratorResult<SentItem, undefined>> {
+    await this.return();
+    throw error;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #endTurn(): void {
+    this.#giveBack?.();
+    this.#giveBack = null;
+  }
+
+  async #prepare(hint: Hint): Promise<HintItem> {
+    const { viewer } = this.#connection;
+    const { loads } = this.#deps;
+    const event = { user: viewer.user, conv: hint.conv };
+    const [conv, seen, target] = await Promise.all([
+      this.#needsConv(hint) ? loads.conv({ ...toLook(viewer), conv: hint.conv }) : null,
+      hint.kind === 'message' && this.#selected.event ? loads.event({ ...event, seq: hint.seq }) : null,
+      hint.kind === 'message' && this.#selected.target && hint.target !== null
+        ? loads.event({ ...event, seq: hint.target })
+        : null,
+    ]);
+    return this.#inOrder({ hint, conv: conv ?? fromHint(hint), event: seen, target });
+  }
+
+  #needsConv(hint: Hint): boolean {
+    for (const field of this.#selected.conv) if (!known[hint.kind].has(field)) return true;
+    return false;
+  }
+
+  /** What would take the socket back is read again: the database holds at least what was sent (R5, H8). */
+  async #inOrder(item: HintItem): Promise<HintItem> {
+    const { sent, viewer } = this.#connection;
+    const before = sent.get(item.hint.conv) ?? { head: 0, read: 0 };
+    let now = numbersOf(item);
+    let shown = item;
+    if ((now.head ?? before.head) < before.head || (now.read ?? before.read) < before.read) {
+      const conv = await this.#deps.loads.conv({ ...toLook(viewer), conv: item.hint.conv });
+      if (conv) {
+        shown = { ...item, conv, hint: raised(item.hint, conv) };
+        now = conv;
+      }
+    }
+    sent.set(item.hint.conv, {
+      head: Math.max(before.head, now.head ?? 0),
+      read: Math.max(before.read, now.read ?? 0),
+    });
+    return shown;
+  }
+}
+
+function fromHint(hint: Hint): HintItem['conv'] {
+  const base = { id: hint.conv, type: hint.conversationType };
+  if (hint.kind === 'message') return { ...base, head: hint.head };
+  return hint.kind === 'read' ? { ...base, head: hint.head, read: hint.read, unread: hint.unread } : base;
+}
+
+/** The lowest numbers that the item shows. */
+function numbersOf({ hint, conv }: HintItem): Partial<Numbers> {
+  const heads = [conv.head, hint.kind === 'conv' ? undefined : hint.head].filter((n) => n !== undefined);
+  const reads = [conv.read, hint.kind === 'read' ? hint.read : undefined].filter((n) => n !== undefined);
+  return {
+    ...(heads.length > 0 ? { head: Math.min(...heads) } : {}),
+    ...(reads.length > 0 ? { read: Math.min(...reads) } : {}),
+  };
+}
+
+function raised(hint: Hint, { head, read, unread }: Conv): Hint {
+  if (hint.kind === 'conv') return hint;
+  return hint.kind === 'message' ? { ...hint, head } : { ...hint, head, read, unread };
+}

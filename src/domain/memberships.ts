@@ -1,0 +1,188 @@
+// Who is in a conversation: adding, removing, joining, leaving (M2–M7). Every decision is taken after the conversation's lock
+// is held, and every change is one event that its subjects see: the first of their period or the last.
+import { deviceOf, viaOf, type ConvId, type ConvType, type Page, type UserId, type Viewer } from '../model.js';
+import type { LockedConv } from '../store/clock.js';
+import type { Member, Membership } from '../store/memberships.js';
+import type { Tx } from '../store/store.js';
+import { requireCurrent, requireMay, requireMayRemove, requirePerson } from './access.js';
+import { commit, type Tell } from './commit.js';
+import type { ContentTypeName } from './content-types.js';
+import type { ConvAnswer } from './conversations.js';
+import type { Deps } from './deps.js';
+import { badInput, notMember, overLimit } from './errors.js';
+import { requireConvId, requireFirst, requireUserId, requireUsers } from './input.js';
+
+/** What a membership change knows once the lock is held: all of it is fresh (M5). */
+interface Scene {
+  readonly tx: Tx;
+  readonly tell: Tell;
+  readonly conv: LockedConv | null;
+  readonly actor: Membership | undefined;
+  readonly members: ReadonlyMap<UserId, Membership>;
+}
+
+async function underLock(
+  deps: Deps,
+  viewer: Viewer,
+  id: ConvId,
+  subjects: readonly UserId[],
+  change: (scene: Scene) => Promise<void>,
+): Promise<ConvAnswer> {
+  await commit(deps, async (tx, tell) => {
+    const conv = await tx.clock.lock(id);
+    await deps.failpoint('after lock');
+    await requireCurrent(tx, viewer);
+    const self = viewer.kind === 'service' ? [] : [viewer.user];
+    const members = await tx.memberships.of(id, [...self, ...subjects]);
+    const [me] = self;
+    await change({ tx, tell, conv, members, actor: me === undefined ? undefined : members.get(me) });
+  });
+  return { conv: id, duplicate: false };
+}
+
+export async function addMembers(
+  deps: Deps,
+  viewer: Viewer,
+  input: { conv: string; users: readonly string[] },
+): Promise<ConvAnswer> {
+  const id = requireConvId(input.conv);
+  const users = requireUsers(input.users, 'users', deps.limits.maxBatch);
+  return underLock(deps, viewer, id, users, async (scene) => {
+    const conv = requireMay('addMembers', viewer, scene.conv, scene.actor);
+    const fresh = users.filter((user) => scene.members.get(user)?.joined !== true);
+    await enter(deps, viewer, scene, conv, fresh, 'MEMBER_INVITE');
+  });
+}
+
+/** Only where the policy is OPEN: a closed conversation answers as a missing one (M7). */
+export async function join(deps: Deps, viewer: Viewer, input: { conv: string }): Promise<ConvAnswer> {
+  const { user } = requirePerson(viewer);
+  const id = requireConvId(input.conv);
+  return underLock(deps, viewer, id, [], async (scene) => {
+    const { conv, actor } = scene;
+    if (actor?.joined === true && conv?.dissolved === false) return;
+    if (conv === null || conv.dissolved || conv.joinPolicy !== 'OPEN' || conv.type === 'DIRECT') throw notMember();
+    await enter(deps, viewer, scene, conv, [user], 'MEMBER_ENTER');
+  });
+}
+
+export async function removeMember(
+  deps: Deps,
+  viewer: Viewer,
+  input: { conv: string; user: string },
+): Promise<ConvAnswer> {
+  const id = requireConvId(input.conv);
+  const user = requireUserId(input.user);
+  if (viewer.kind !== 'service' && viewer.user === user) throw badInput('to go yourself, leave');
+  return underLock(deps, viewer, id, [user], async (scene) => {
+    const conv = requireMay('removeMember', viewer, scene.conv, scene.actor);
+    const target = scene.members.get(user);
+    if (target?.joined !== true) return;
+    requireMayRemove(viewer, scene.actor, target);
+    await exit(viewer, scene, conv, user, 'MEMBER_KICK');
+  });
+}
+
+export async function leave(deps: Deps, viewer: Viewer, input: { conv: string }): Promise<ConvAnswer> {
+  const { user } = requirePerson(viewer);
+  const id = requireConvId(input.conv);
+  return underLock(deps, viewer, id, [], async (scene) => {
+    // has left already: the same answer
+    if (scene.actor?.joined === false) return;
+    const conv = requireMay('leave', viewer, scene.conv, scene.actor);
+    await exit(viewer, scene, conv, user, 'MEMBER_QUIT');
+  });
+}
+
+/** Appends the event that begins the membership of all of them, and opens their periods there. */
+async function enter(
+  deps: Deps,
+  viewer: Viewer,
+  { tx, tell }: Scene,
+  conv: LockedConv,
+  users: readonly UserId[],
+  contentType: 'MEMBER_INVITE' | 'MEMBER_ENTER',
+): Promise<void> {
+  if (users.length === 0) return;
+  const { maxGroupMembers } = deps.limits;
+  if (conv.memberCount + users.length > maxGroupMembers) throw overLimit('a group', maxGroupMembers, 'members');
+  const known = await tx.clock.touch(users);
+  const stranger = users.find((user) => !known.has(user));
+  if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
+  const sender = viewer.kind === 'service' ? null : viewer.user;
+  const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users } } as const;
+  const seq = await tx.clock.append(conv.id, event);
+  await tx.memberships.open(conv.id, users, 'MEMBER', seq);
+  tellOfMembership(tell, viewer, conv, { seq, contentType, audience: await tx.memberships.audience(conv.id) });
+  if (conv.historyVisible) await tellOfReads(tx, tell, viewer, conv, users);
+}
+
+/** Joining with visible history has moved the read position: tell it like any other move (M2, R4). */
+async function tellOfReads(
+  tx: Tx,
+  tell: Tell,
+  viewer: Viewer,
+  { id, type }: LockedConv,
+  users: readonly UserId[],
+): Promise<void> {
+  const states = await tx.conversations.seen(users.map((user) => ({ user, device: null, installEpoch: 0, conv: id })));
+  const originDevice = deviceOf(viewer)?.device ?? null;
+  users.forEach((user, index) => {
+    const state = states[index];
+    if (!state) return;
+    const { read, unread, head } = state;
+    tell([user], { kind: 'read', conv: id, conversationType: type, read, unread, head, originDevice });
+  });
+}
+
+/** Appends the event that ends the membership, and closes the period there: it is the last one that the leaver sees (M2). */
+async function exit(
+  viewer: Viewer,
+  { tx, tell }: Scene,
+  conv: LockedConv,
+  user: UserId,
+  contentType: 'MEMBER_QUIT' | 'MEMBER_KICK',
+): Promise<void> {
+  await tx.clock.touch([user]);
+  const sender = viewer.kind === 'service' ? null : viewer.user;
+  const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users: [user] } } as const;
+  const audience = await tx.memberships.audience(conv.id);
+  const seq = await tx.clock.append(conv.id, event);
+  await tx.memberships.close(conv.id, [user], seq);
+  tellOfMembership(tell, viewer, conv, { seq, contentType, audience });
+}
+
+export function tellOfMembership(
+  tell: Tell,
+  viewer: Viewer,
+  { id, type }: { readonly id: ConvId; readonly type: ConvType },
+  { seq, contentType, audience }: { seq: number; contentType: ContentTypeName; audience: readonly UserId[] },
+): void {
+  const originDevice = deviceOf(viewer)?.device ?? null;
+  const sender = viewer.kind === 'service' ? null : viewer.user;
+  const hint = {
+    kind: 'message',
+    conv: id,
+    conversationType: type,
+    head: seq,
+    seq,
+    contentType,
+    originDevice,
+    sender,
+  } as const;
+  tell(audience, { ...hint, eventKind: 'MEMBERSHIP', target: null });
+}
+
+/** The members now, by user id. A former member has left the room: for them it is empty. */
+export async function members(
+  deps: Deps,
+  viewer: Viewer,
+  conv: { readonly id: ConvId; readonly joined: boolean },
+  input: { first?: number | null | undefined; after?: string | null | undefined },
+): Promise<Page<Member>> {
+  const first = requireFirst(input.first, 50, deps.limits.maxPage);
+  const after = input.after == null ? null : requireUserId(input.after, 'after');
+  if (viewer.kind !== 'service' && !conv.joined) return { items: [], hasPrevious: false, hasNext: false };
+  const found = await deps.store.memberships.page(conv.id, after, first);
+  return { items: found.slice(0, first), hasPrevious: after !== null, hasNext: found.length > first };
+}

@@ -1,0 +1,79 @@
+// Membership periods and settings. Every write here follows the locks of the conversation and of the users (M5).
+import type { ConvId, Role, Seq, UserId } from '../model.js';
+import { row, rows, sql, type Db } from './sql.js';
+
+export interface Membership {
+  readonly user: UserId;
+  /** null for a former member */
+  readonly role: Role | null;
+  readonly joined: boolean;
+}
+
+export interface Member {
+  readonly user: UserId;
+  readonly role: Role;
+}
+
+export const memberships = (db: Db) => ({
+  /** Of these users, those who are or were members. */
+  async of(conv: ConvId, users: readonly UserId[]): Promise<Map<UserId, Membership>> {
+    const found = await rows<Membership>(
+      db,
+      sql`/* memberships.of */
+        SELECT user_id AS user, CASE WHEN to_seq IS NULL THEN role END AS role, to_seq IS NULL AS joined
+          FROM members WHERE conv_id = ${conv}::uuid AND user_id = ANY (${[...users]}::text[])`,
+    );
+    return new Map(found.map((membership) => [membership.user, membership]));
+  },
+
+  /** Who is told of what happens here: the members now. */
+  async audience(conv: ConvId): Promise<UserId[]> {
+    const found = await rows<{ user: UserId }>(
+      db,
+      sql`/* memberships.audience */ SELECT user_id AS user FROM members WHERE conv_id = ${conv}::uuid AND to_seq IS NULL`,
+    );
+    return found.map(({ user }) => user);
+  },
+
+  /** Begins a period of each at `seq`. None of them may be a member now; all of them were touched in this transaction. */
+  async open(conv: ConvId, users: readonly UserId[], role: Role, seq: Seq): Promise<void> {
+    await rows(
+      db,
+      sql`/* memberships.open */
+        SELECT 1 AS done FROM (SELECT open_periods(${conv}::uuid, ${[...users]}::text[], ${role}::role, ${seq}::bigint)) done`,
+    );
+  },
+
+  /** Ends the period of each at `seq`, the last event they see (M2). All of them are members, and were touched. */
+  async close(conv: ConvId, users: readonly UserId[], seq: Seq): Promise<void> {
+    await rows(
+      db,
+      sql`/* memberships.close */
+        SELECT 1 AS done FROM (SELECT close_periods(${conv}::uuid, ${[...users]}::text[], ${seq}::bigint)) done`,
+    );
+  },
+
+  /** One page of the members now, by user id; asks for one more than `first`. */
+  async page(conv: ConvId, after: UserId | null, first: number): Promise<Member[]> {
+    return rows<Member>(
+      db,
+      sql`/* memberships.page */
+        SELECT user_id AS user, role FROM members
+         WHERE conv_id = ${conv}::uuid AND to_seq IS NULL AND user_id > ${after ?? ''}
+         ORDER BY user_id LIMIT ${first + 1}::int`,
+    );
+  },
+
+  /** Sets the viewer's own mute; answers whether it changed. The user was touched in this transaction. */
+  async setMuted(user: UserId, conv: ConvId, muted: boolean): Promise<boolean> {
+    const { changed } = await row<{ changed: number }>(
+      db,
+      sql`/* memberships.setMuted */
+        WITH changed AS (
+          UPDATE members m SET muted = ${muted}, change_no = u.change_no FROM users u
+           WHERE u.id = m.user_id AND m.user_id = ${user} AND m.conv_id = ${conv}::uuid AND m.muted <> ${muted} RETURNING 1)
+        SELECT count(*) AS changed FROM changed`,
+    );
+    return changed === 1;
+  },
+});

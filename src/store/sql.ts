@@ -1,0 +1,23 @@
+// How the store speaks raw SQL: tagged statements through Prisma, rows with plain numbers.
+import { Prisma } from '../generated/prisma/client.js';
+
+/** A Prisma client or the one of a running transaction. */
+export type Db = Prisma.TransactionClient;
+export const sql = Prisma.sql;
+export const none = Prisma.empty;
+
+// Every bigint of this schema is a count or a position: below 2^53, so a number holds it.
+const toPlain = (value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value);
+
+/** The rows of one statement; int8 columns arrive as numbers. T describes the columns that the statement names. */
+export async function rows<T>(db: Db, statement: Prisma.Sql): Promise<T[]> {
+  const found = await db.$queryRaw<Record<string, unknown>[]>(statement);
+  return found.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [key, toPlain(value)])) as T);
+}
+
+/** The only row of a statement that always answers with one. */
+export async function row<T>(db: Db, statement: Prisma.Sql): Promise<T> {
+  const [first] = await rows<T>(db, statement);
+  if (first === undefined) throw new Error(`no row from ${statement.sql.slice(0, 60)}`);
+  return first;
+}

@@ -1,0 +1,103 @@
+// The database: one pool, reads of one snapshot, transactions that are tried again when they lost a race.
+// The only folder with Prisma and SQL.
+import { PrismaPg } from '@prisma/adapter-pg';
+import pg from 'pg';
+import { PrismaClient } from '../generated/prisma/client.js';
+import { clock } from './clock.js';
+import { conversations } from './conversations.js';
+import { delivery } from './delivery.js';
+import { devices } from './devices.js';
+import { generation } from './generation.js';
+import { memberships } from './memberships.js';
+import { messages } from './messages.js';
+import { readState } from './read-state.js';
+import type { Db } from './sql.js';
+import { sync } from './sync.js';
+import { unread } from './unread.js';
+import { users } from './users.js';
+
+const bind = (db: Db) => ({
+  clock: clock(db),
+  conversations: conversations(db),
+  delivery: delivery(db),
+  devices: devices(db),
+  generation: generation(db),
+  memberships: memberships(db),
+  messages: messages(db),
+  readState: readState(db),
+  sync: sync(db),
+  unread: unread(db),
+  users: users(db),
+});
+
+/** Every statement of the store, bound to the pool or to one transaction. */
+export type Tx = ReturnType<typeof bind>;
+
+export interface Store extends Tx, AsyncDisposable {
+  /** Several statements that read one snapshot. */
+  read<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** READ COMMITTED, as the functions of the log core need. May run `work` again: it must have no effect outside of tx. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** The pool itself, for what is no statement of the model: migration state, health. */
+  readonly pool: pg.Pool;
+}
+
+const maxTries = 5;
+// serialization failure, deadlock; unique violation: another transaction took the same key first (L3)
+const lostRaces = new Set(['40001', '40P01', '23505']);
+
+/** Whether the same transaction, tried again, can be expected to succeed. */
+export function isLostRace(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { code, meta, cause } = error as { code?: unknown; meta?: Record<string, unknown>; cause?: { kind?: unknown } };
+  if (code === 'P2034' || code === 'P2002') return true;
+  if (cause?.kind === 'TransactionWriteConflict') return true;
+  const driver = meta?.['driverAdapterError'] as { cause?: { originalCode?: unknown } } | undefined;
+  const original = driver?.cause?.originalCode;
+  return code === 'P2010' && typeof original === 'string' && lostRaces.has(original);
+}
+
+export interface StoreOptions {
+  readonly url: string;
+  readonly poolMax: number;
+  readonly onError?: (error: Error) => void;
+}
+
+/** Connects lazily: creating a store does not ask the server for anything. */
+export function createStore({ url, poolMax, onError }: StoreOptions): Store {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolMax,
+    connectionTimeoutMillis: 5_000,
+    statement_timeout: 10_000,
+    // compiling a plan costs more than it saves here
+    options: '-c jit=off',
+    application_name: 'tidemark',
+  });
+  pool.on('error', (error) => onError?.(error));
+  const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
+
+  return {
+    ...bind(prisma),
+    pool,
+    read: (work) =>
+      prisma.$transaction(async (db) => work(bind(db)), {
+        isolationLevel: 'RepeatableRead',
+        maxWait: 5_000,
+        timeout: 10_000,
+      }),
+    async transaction(work) {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await prisma.$transaction(async (db) => work(bind(db)), { maxWait: 5_000, timeout: 10_000 });
+        } catch (error) {
+          if (tries === maxTries || !isLostRace(error)) throw error;
+        }
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await prisma.$disconnect();
+      await pool.end();
+    },
+  };
+}
