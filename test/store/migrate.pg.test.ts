@@ -6,7 +6,8 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { createMigration, drift, migrate, migrationState, PRISMA_DIR } from '../../src/store/migrate.js';
+import { createMigration, drift, migrate, migrationState, MIGRATE_LOCK } from '../../src/store/migrate.js';
+import { PRISMA_DIR } from '../../src/store/migration-files.js';
 import { emptyDatabase, freshDatabase } from '../support/postgres.js';
 
 const SCHEMA = `datasource db {
@@ -84,11 +85,20 @@ describe('migrate', () => {
     expect(await query(db.url, 'SELECT count(*)::int AS n FROM _prisma_migrations')).toEqual([{ n: 2 }]);
   });
 
-  it('waits for another process for longer than the engine itself would', async () => {
+  it('waits for another process that migrates, without limit and without holding a snapshot', async () => {
     await using db = await emptyDatabase();
-    await using prisma = await prismaDir({ '1_slow': `SELECT pg_sleep(11); ${CREATE_NOTE}` });
-    const started = await Promise.all([1, 2].map(() => migrate(db.url, ignore, prisma.dir)));
-    expect(started.flat()).toEqual(['1_slow']);
+    await using prisma = await prismaDir({ '1_note': CREATE_NOTE });
+    const other = new pg.Client({ connectionString: db.url });
+    await other.connect();
+    await other.query('SELECT pg_advisory_lock($1)', [MIGRATE_LOCK]);
+    const applied = migrate(db.url, ignore, prisma.dir);
+    // A waiting statement would hold up CREATE INDEX CONCURRENTLY in the other's migration, for ever.
+    const waiting = `SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND query LIKE '/* migrate.lock */%' AND state = 'idle'`;
+    await expect.poll(async () => (await other.query(waiting)).rowCount, { timeout: 20_000 }).toBe(1);
+    expect(await stateOf(db.url, prisma.dir)).toEqual({ ...nothing, pending: ['1_note'] });
+    await other.end();
+    expect(await applied).toEqual(['1_note']);
   });
 
   it('names the migration that failed in one line, and refuses to go on afterwards', async () => {

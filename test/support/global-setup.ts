@@ -10,8 +10,8 @@ interface Shared {
 }
 
 const KEY = Symbol.for('tidemark.test.servers');
-const world = globalThis as { [KEY]?: Map<string, Shared> };
-const servers = (world[KEY] ??= new Map());
+const world = globalThis as Record<symbol, Map<string, Shared> | undefined>;
+const servers = (world[KEY] ??= new Map<string, Shared>());
 
 async function share<T extends AsyncDisposable>(name: string, start: () => Promise<T>): Promise<T> {
   const shared = servers.get(name) ?? { server: start(), users: 0 };
@@ -30,8 +30,8 @@ async function release(name: string): Promise<void> {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const { adminUrl, template } = await share('postgres', startTestPostgres);
-  project.provide('postgres', { adminUrl, template });
+  const { adminUrl, template, strategy } = await share('postgres', startTestPostgres);
+  project.provide('postgres', { adminUrl, template, strategy });
   const needsRedis = project.name !== 'pg';
   if (needsRedis) project.provide('redisUrl', (await share('redis', startSharedRedis)).url);
   return async () => {

@@ -14,6 +14,8 @@ export interface TestPostgres {
   /** Of a database whose user may create others. */
   adminUrl: string;
   template: string;
+  /** How CREATE DATABASE copies. */
+  strategy: string;
 }
 
 export interface TestDatabase extends AsyncDisposable {
@@ -44,8 +46,9 @@ async function run(url: string, ...statements: string[]): Promise<void> {
   }
 }
 
-async function create(server: string, name: string, template: string): Promise<TestDatabase> {
-  await run(server, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+async function create(server: string, template: string, strategy = ''): Promise<TestDatabase> {
+  const name = newName('test');
+  await run(server, `CREATE DATABASE ${name} TEMPLATE ${template} ${strategy}`);
   return {
     url: withDatabase(server, name),
     [Symbol.asyncDispose]: () => run(server, `DROP DATABASE ${name} WITH (FORCE)`),
@@ -54,13 +57,13 @@ async function create(server: string, name: string, template: string): Promise<T
 
 /** `await using db = await freshDatabase()`: migrated, empty, and gone afterwards. */
 export function freshDatabase(): Promise<TestDatabase> {
-  const { adminUrl, template } = inject('postgres');
-  return create(adminUrl, newName('test'), template);
+  const { adminUrl, template, strategy } = inject('postgres');
+  return create(adminUrl, template, strategy);
 }
 
 /** Without our tables: for tests of migrations themselves. */
 export function emptyDatabase(): Promise<TestDatabase> {
-  return create(inject('postgres').adminUrl, newName('test'), 'template0');
+  return create(inject('postgres').adminUrl, 'template0');
 }
 
 /** A server of our own, without regard for a power cut, that ends with this process at the latest. */
@@ -90,6 +93,8 @@ export async function startTestPostgres(): Promise<TestPostgres & AsyncDisposabl
   return {
     adminUrl,
     template,
+    // Copying files means a checkpoint: quick only where nothing is synced, then 25 ms instead of 100.
+    strategy: given ? '' : 'STRATEGY FILE_COPY',
     [Symbol.asyncDispose]: async () => {
       if (given) await run(given, `DROP DATABASE ${template} WITH (FORCE)`);
       await server?.[Symbol.asyncDispose]();
