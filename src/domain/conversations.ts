@@ -9,7 +9,7 @@ import {
   type JoinPolicy,
   type PersonViewer,
 } from '../model.js';
-import type { UserId, Viewer } from '../model.js';
+import type { Page, UserId, Viewer } from '../model.js';
 import type { Tx } from '../store/store.js';
 import { requireCurrent, requirePerson, toLook } from './access.js';
 import { commit, type Tell } from './commit.js';
@@ -37,11 +37,8 @@ export interface ConvsInput {
   readonly lagging?: boolean | null | undefined;
   readonly includeLeft?: boolean | null | undefined;
 }
-export interface ConvsAnswer {
-  readonly convs: readonly Conv[];
+export interface ConvsAnswer extends Page<Conv> {
   readonly asOf: string;
-  readonly hasPrevious: boolean;
-  readonly hasNext: boolean;
 }
 
 export async function convs(deps: Deps, viewer: Viewer, input: ConvsInput): Promise<ConvsAnswer> {
@@ -56,7 +53,7 @@ export async function convs(deps: Deps, viewer: Viewer, input: ConvsInput): Prom
     lagging: input.lagging ?? false,
     includeLeft: input.includeLeft ?? false,
   });
-  return { convs: found.slice(0, first), asOf, hasPrevious: after !== null, hasNext: found.length > first };
+  return { items: found.slice(0, first), asOf, hasPrevious: after !== null, hasNext: found.length > first };
 }
 
 export const toConvCursor = ({ id, activeAt }: Conv): string => toOpaque(`${activeAt.getTime()} ${id}`);

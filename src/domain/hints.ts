@@ -34,7 +34,7 @@ export async function subscribe(
   deps: Deps,
   viewer: Viewer,
   connection: Connection | null,
-  options: { readonly accepts: (hint: Hint) => boolean; readonly selected: Selected },
+  options: { readonly accepts: (hint: Hint) => boolean; readonly selected: Readonly<Record<Hint['kind'], Selected>> },
 ): Promise<HintStream> {
   requireDevice(viewer);
   if (connection === null) throw forbidden('subscriptions need a WebSocket or an event stream');
@@ -62,10 +62,15 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   readonly #deps: Deps;
   readonly #connection: Connection;
   readonly #mailbox: Mailbox;
-  readonly #selected: Selected;
+  readonly #selected: Readonly<Record<Hint['kind'], Selected>>;
   #giveBack: (() => void) | null = null;
 
-  constructor(deps: Deps, connection: Connection, mailbox: Mailbox, selected: Selected) {
+  constructor(
+    deps: Deps,
+    connection: Connection,
+    mailbox: Mailbox,
+    selected: Readonly<Record<Hint['kind'], Selected>>,
+  ) {
     this.#deps = deps;
     this.#connection = connection;
     this.#mailbox = mailbox;
@@ -113,11 +118,12 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   async #prepare(hint: Hint): Promise<HintItem> {
     const { viewer } = this.#connection;
     const { loads } = this.#deps;
+    const selected = this.#selected[hint.kind];
     const event = { user: viewer.user, conv: hint.conv };
     const [conv, seen, target] = await Promise.all([
       this.#needsConv(hint) ? loads.conv({ ...toLook(viewer), conv: hint.conv }) : null,
-      hint.kind === 'message' && this.#selected.event ? loads.event({ ...event, seq: hint.seq }) : null,
-      hint.kind === 'message' && this.#selected.target && hint.target !== null
+      hint.kind === 'message' && selected.event ? loads.event({ ...event, seq: hint.seq }) : null,
+      hint.kind === 'message' && selected.target && hint.target !== null
         ? loads.event({ ...event, seq: hint.target })
         : null,
     ]);
@@ -125,7 +131,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   }
 
   #needsConv(hint: Hint): boolean {
-    for (const field of this.#selected.conv) if (!known[hint.kind].has(field)) return true;
+    for (const field of this.#selected[hint.kind].conv) if (!known[hint.kind].has(field)) return true;
     return false;
   }
 

@@ -14,7 +14,7 @@ export interface SendInput {
   readonly conv: string;
   readonly clientId: string;
   readonly contentType: ContentTypeName;
-  readonly content: unknown;
+  readonly content?: unknown;
   readonly quote?: Seq | null | undefined;
   readonly mentions?: readonly string[] | null | undefined;
   readonly markReadUpTo?: Seq | null | undefined;
