@@ -100,6 +100,8 @@ export interface LogEvent {
   readonly quote: Seq | null;
   readonly mentions: readonly UserId[];
   readonly target: Seq | null;
+  readonly recalled: boolean;
+  /** of the recall event, if the viewer may see that one */
   readonly recalledBy: Seq | null;
 }
 

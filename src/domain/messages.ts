@@ -78,7 +78,19 @@ async function sentEvent(
   const { createdAt, via, recalledBy } = spent ?? { createdAt: new Date(0), via: viaOf(viewer), recalledBy: null };
   const content = recalledBy === null ? sent.content : null;
   const rest = { kind: 'MESSAGE', quote: null, mentions: [], target: null } as const;
-  return { ...rest, conv, seq, contentType, sender: viewer.user, createdAt, via, clientId, content, recalledBy };
+  return {
+    ...rest,
+    conv,
+    seq,
+    contentType,
+    sender: viewer.user,
+    createdAt,
+    via,
+    clientId,
+    content,
+    recalled: recalledBy !== null,
+    recalledBy,
+  };
 }
 
 /** Tells everyone who may see it that the log rose to this event (H1). */

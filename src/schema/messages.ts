@@ -73,8 +73,12 @@ event.implement({
       description: 'only to the sender: matches what a device shows before the answer is there',
       resolve: (e, _, context) => (e.sender === person(context).user ? e.clientId : null),
     }),
-    recalled: t.boolean({ resolve: (e) => e.recalledBy !== null }),
-    recalledBy: t.expose('recalledBy', { type: 'Seq', nullable: true, description: 'seq of the recall event' }),
+    recalled: t.exposeBoolean('recalled'),
+    recalledBy: t.expose('recalledBy', {
+      type: 'Seq',
+      nullable: true,
+      description: 'seq of the recall event, if the viewer may see it',
+    }),
     target: t.field({
       type: event,
       nullable: true,

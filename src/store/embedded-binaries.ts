@@ -54,8 +54,9 @@ async function copyPackage(from: string, to: string): Promise<void> {
   const fresh = await mkdtemp(`${to}.`);
   try {
     await cp(path.join(from, 'native'), path.join(fresh, 'native'), { recursive: true, verbatimSymlinks: true });
-    await linkLibraries(fresh);
+    // Whatever the installation allows: writable first, or the links fail.
     await run('chmod', ['-R', 'a+rX,u+w', fresh]);
+    await linkLibraries(fresh);
     for (const name of ['postgres', 'initdb']) await run('chmod', ['a+x', path.join(fresh, 'native/bin', name)]);
     await rename(fresh, to);
   } catch (error) {

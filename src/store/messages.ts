@@ -36,7 +36,7 @@ export interface SpentKey {
 
 export const eventColumns = sql`e.conv_id AS conv, e.seq, e.kind, e.content_type AS "contentType", e.sender_id AS sender,
   e.at AS "createdAt", e.via, e.client_id AS "clientId", e.content, e.quote_seq AS quote, e.mentions, e.target_seq AS target,
-  e.recalled_by AS "recalledBy"`;
+  e.recalled_by IS NOT NULL AS recalled, e.seen_recall AS "recalledBy"`;
 
 /** The bounds of a read of one log; `conv`, `after` and so on are SQL expressions. */
 interface VisibleRange {
@@ -55,7 +55,9 @@ interface VisibleRange {
 export function visibleEvents({ user, conv, after, before, limit, newestFirst = false }: VisibleRange): Prisma.Sql {
   const direction = newestFirst ? sql`DESC` : none;
   return sql`
-    SELECT e.* FROM conversations c
+    SELECT e.*, (SELECT e.recalled_by FROM periods r WHERE r.conv_id = c.id AND r.user_id = p.user_id
+                   AND e.recalled_by >= r.from_seq AND e.recalled_by <= coalesce(r.to_seq, c.head)) AS seen_recall
+      FROM conversations c
       JOIN periods p ON p.conv_id = c.id AND p.user_id = ${user}
      CROSS JOIN LATERAL (
        SELECT ev.* FROM events ev
