@@ -119,11 +119,11 @@ function lastWords(log: string, pid: number | undefined): string {
 
 /** Fast shutdown: rolls back, writes a checkpoint, ends. */
 export async function stop(pid: number, cluster: Cluster): Promise<void> {
-  if (!(await isPostmaster(pid, cluster))) return;
-  process.kill(pid, 'SIGINT');
+  // By what it runs, not by the number alone: in a container without an init nobody buries an orphan.
+  const isRunning = async () => (await readLockFile(cluster))?.pid === pid && (await isPostmaster(pid, cluster));
+  if (await isRunning()) process.kill(pid, 'SIGINT');
   const deadline = Date.now() + STOP_LIMIT_MS;
-  // Not by the process: in a container without an init nobody buries an orphan, and its pid stays.
-  while ((await readLockFile(cluster))?.pid === pid) {
+  while (await isRunning()) {
     if (Date.now() > deadline) throw new Error(`Postgres ${String(pid)} did not stop in ${String(STOP_LIMIT_MS)} ms`);
     await pause(POLL_MS);
   }
