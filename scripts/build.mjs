@@ -35,5 +35,6 @@ if (!typescript || !resolve('prisma/package.json')) {
 run(fileURLToPath(new URL('generate.mjs', import.meta.url)));
 fs.rmSync(dist, { recursive: true, force: true });
 run(path.join(path.dirname(typescript), 'bin/tsc'), '-p', 'tsconfig.build.json', '--noEmitOnError');
+// Last, for start.mjs takes it as the sign that the build is complete.
 const main = path.join(dist, 'main.js');
 if (fs.existsSync(main)) fs.chmodSync(main, 0o755);

@@ -21,7 +21,9 @@ function newest(...names) {
   return time;
 }
 
-const built = fs.statSync(main, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+// The build's last step makes it executable: without that the build was cut short.
+const stat = fs.statSync(main, { throwIfNoEntry: false });
+const built = stat && stat.mode & 0o100 ? stat.mtimeMs : 0;
 if (built < newest('src', 'prisma/schema.prisma', 'tsconfig.json', 'tsconfig.build.json')) {
   console.error(built === 0 ? 'building (first start) …' : 'building (sources have changed) …');
   const { status } = spawnSync(process.execPath, [path.join(root, 'scripts/build.mjs')], { stdio: 'inherit' });
