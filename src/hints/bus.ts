@@ -15,7 +15,7 @@ export interface Listening {
 }
 
 export interface HintBus extends AsyncDisposable {
-  /** 'down' while hints of other nodes cannot arrive; a bus in process is always 'up'. */
+  /** 'down' while hints cannot travel between nodes; a bus in process is always 'up'. */
   readonly state: 'up' | 'down';
   /** Tells every sink of these users, on every node, this node's own included (H6). Never throws, never waits (H1). */
   publish(users: readonly UserId[], hint: BusHint): void;

@@ -91,7 +91,7 @@ class RedisBus implements HintBus {
   }
 
   get state(): 'up' | 'down' {
-    return this.#subscriber.up ? 'up' : 'down';
+    return this.#subscriber.up && this.#talker.status === 'ready' ? 'up' : 'down';
   }
 
   publish(users: readonly UserId[], hint: BusHint): void {

@@ -7,11 +7,11 @@ import { conv, convChange, message, read, recall } from './samples.js';
 
 const kinds: readonly EventKind[] = ['MESSAGE', 'MEMBERSHIP', 'NOTICE', 'CALL'];
 const convs = fc.integer({ min: 1, max: 5 }).map(conv);
-const seqs = fc.integer({ min: 1, max: 200 });
+const seqs = fc.integer({ min: 1, max: 40 });
 
 const hints: fc.Arbitrary<Hint> = fc.oneof(
   fc
-    .tuple(convs, seqs, fc.constantFrom(...kinds), fc.integer({ min: 0, max: 3 }))
+    .tuple(convs, seqs, fc.constantFrom(...kinds), fc.integer({ min: 0, max: 20 }))
     .map(([of, seq, kind, ahead]) => ({ ...message(of, seq, kind), head: seq + ahead })),
   { weight: 3, arbitrary: fc.tuple(convs, seqs, fc.integer({ min: 1, max: 60 })).map((args) => recall(...args)) },
   fc.tuple(convs, seqs, seqs).map((args) => read(...args)),
