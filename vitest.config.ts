@@ -7,6 +7,8 @@ const KINDS = ['pg', 'redis', 'e2e'] as const;
 const filesOf = (kind: string) => `test/**/*.${kind}.test.ts`;
 
 export default defineConfig({
+  // Vite would take graphql's ES modules and Node, for the packages, its CommonJS: two copies that refuse each other's schemas.
+  resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
     pool: 'forks',
     // Most of the time goes into waiting for Postgres, so even two cores run two files.

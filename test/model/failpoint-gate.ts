@@ -1,0 +1,42 @@
+// Places an interleaving: stops the next operation that reaches a failpoint, until it is let go.
+import type { Pool } from 'pg';
+import type { Failpoint, FailpointName } from '../../src/domain/deps.js';
+
+export class FailpointGate {
+  #armed: { name: FailpointName; reached: () => void; opened: Promise<void> } | null = null;
+
+  /** The override to give to the service. */
+  readonly failpoint: Failpoint = async (name) => {
+    const armed = this.#armed;
+    if (armed?.name !== name) return;
+    this.#armed = null;
+    armed.reached();
+    await armed.opened;
+  };
+
+  /** Stops the next operation at this point; `reached` resolves when it stands there. */
+  stopAt(name: FailpointName): { reached: Promise<void>; letGo: () => void } {
+    let letGo: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => (letGo = resolve));
+    const reached = new Promise<void>((resolve) => {
+      this.#armed = { name, reached: resolve, opened };
+    });
+    return {
+      reached,
+      letGo: () => {
+        this.#armed = null;
+        letGo();
+      },
+    };
+  }
+}
+
+/** Resolves once some backend of this database waits for a lock. */
+export async function someoneWaits(pool: Pool, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    const { rowCount } = await pool.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1`,
+    );
+    if (rowCount) return;
+  }
+}
