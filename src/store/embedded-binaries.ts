@@ -55,9 +55,10 @@ async function copyPackage(from: string, to: string): Promise<void> {
   try {
     await cp(path.join(from, 'native'), path.join(fresh, 'native'), { recursive: true, verbatimSymlinks: true });
     // Whatever the installation allows: writable first, or the links fail.
-    await run('chmod', ['-R', 'a+rX,u+w', fresh]);
+    await run('chmod', ['-R', 'a+rX,u+w', fresh], asAccount(undefined));
     await linkLibraries(fresh);
-    for (const name of ['postgres', 'initdb']) await run('chmod', ['a+x', path.join(fresh, 'native/bin', name)]);
+    for (const name of ['postgres', 'initdb'])
+      await run('chmod', ['a+x', path.join(fresh, 'native/bin', name)], asAccount(undefined));
     await rename(fresh, to);
   } catch (error) {
     await rm(fresh, { recursive: true, force: true });

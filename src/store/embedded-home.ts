@@ -38,7 +38,7 @@ const exists = (file: string) =>
 
 async function systemAccount(): Promise<Account> {
   for (const name of ['postgres', 'nobody']) {
-    const id = async (flag: string) => Number((await run('id', [flag, name])).stdout);
+    const id = async (flag: string) => Number((await run('id', [flag, name], asAccount(undefined))).stdout);
     try {
       return { uid: await id('-u'), gid: await id('-g') };
     } catch {

@@ -2,10 +2,9 @@
 // acts when the pipe closes, however this process ends.
 import { spawn } from 'node:child_process';
 
-/** Ends `pid` with `signal` and removes `directory` once this process is gone. Dispose when done with both. */
-export function leash(pid: number, signal: string, directory?: string): Disposable {
-  const script = 'cat >/dev/null; kill -s "$1" "$2" 2>/dev/null; if [ -n "$3" ]; then sleep 2; rm -rf "$3"; fi';
-  const shell = spawn('/bin/sh', ['-c', script, 'sh', signal, String(pid), directory ?? ''], {
+/** Runs the shell `commands` with `args` once this process is gone. Dispose when there is nothing left to clean up. */
+export function leash(commands: string, ...args: string[]): Disposable {
+  const shell = spawn('/bin/sh', ['-c', `cat >/dev/null; ${commands}`, 'sh', ...args], {
     detached: true, // Ctrl-C must not reach it first
     stdio: ['pipe', 'ignore', 'ignore'],
   });

@@ -69,15 +69,16 @@ export function emptyDatabase(): Promise<TestDatabase> {
 /** A server of our own, without regard for a power cut, that ends with this process at the latest. */
 export async function startThrowawayPostgres(): Promise<TestDatabase> {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'tidemark-test-'));
+  // Before the start, which may be interrupted too.
+  const guard = leash('kill -s INT "$(head -n 1 "$1/cluster/data/postmaster.pid")"; sleep 2; rm -rf "$1"', dataDir);
   const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '200' };
   const server = await startEmbeddedPostgres({ dataDir, settings });
-  const guard = leash(server.pid, 'INT', server.dataDir);
   return {
     url: server.url,
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
+      await rm(dataDir, { recursive: true, force: true });
       guard[Symbol.dispose]();
-      for (const dir of [server.dataDir, dataDir]) await rm(dir, { recursive: true, force: true });
     },
   };
 }

@@ -63,7 +63,7 @@ async function launch(program: string, port: number) {
   const child = spawn(program, args, { cwd: os.tmpdir(), stdio: 'ignore' });
   await once(child, 'spawn');
   const pid = child.pid ?? 0;
-  const guard = leash(pid, 'KILL');
+  const guard = leash('kill -s KILL "$1"', String(pid));
   const ended = once(child, 'exit').finally(() => {
     guard[Symbol.dispose](); // its number may soon be another program's
   });
