@@ -43,6 +43,13 @@ export class DomainError extends Error {
   }
 }
 
+/** Why one item of an answer failed; no Error, for GraphQL would throw it and fail the whole. */
+export interface ItemError {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+export const toItemError = ({ code, message }: DomainError): ItemError => ({ code, message });
+
 export const badInput = (message: string, facts: ErrorFacts = {}) => new DomainError('BAD_USER_INPUT', message, facts);
 export const overLimit = (name: string, limit: number, unit: string) =>
   badInput(`${name} is at most ${limit} ${unit}`, { limit });

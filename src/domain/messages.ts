@@ -1,6 +1,6 @@
 // Sending, recalling and paging messages (L1–L6, S4).
 import { deviceOf, type ConvId, type JsonObject, type LogEvent, type Page, type PersonViewer } from '../model.js';
-import { viaOf, type Seq, type Viewer } from '../model.js';
+import type { Seq, Viewer } from '../model.js';
 import type { Written } from '../store/messages.js';
 import { requirePerson, toLook } from './access.js';
 import { commit, type Tell } from './commit.js';
@@ -65,7 +65,7 @@ function requireMessage(deps: Deps, input: SendInput) {
   };
 }
 
-/** The stored event, or what is left of it when retention has removed it: the sender has just shown the same content (L3). */
+/** The stored event, or what is left of it below the floor: the sender has just shown the same content (L3). */
 async function sentEvent(
   deps: Deps,
   viewer: PersonViewer,
@@ -74,9 +74,10 @@ async function sentEvent(
   const { conv, seq, clientId, contentType } = sent;
   const event = await deps.loads.event({ user: viewer.user, conv, seq });
   if (event) return event;
-  const spent = await deps.store.messages.spentKey(viewer.user, clientId);
-  const { createdAt, via, recalledBy } = spent ?? { createdAt: new Date(0), via: viaOf(viewer), recalledBy: null };
-  const content = recalledBy === null ? sent.content : null;
+  const key = await deps.store.messages.sentKey(viewer.user, clientId);
+  if (!key) throw new Error(`the key of ${conv}:${seq} is gone`);
+  const { createdAt, via, recalled, recalledBy } = key;
+  const content = recalled ? null : sent.content;
   const rest = { kind: 'MESSAGE', quote: null, mentions: [], target: null } as const;
   return {
     ...rest,
@@ -88,7 +89,7 @@ async function sentEvent(
     via,
     clientId,
     content,
-    recalled: recalledBy !== null,
+    recalled,
     recalledBy,
   };
 }

@@ -3,7 +3,7 @@ import type { Conv, ConvId, LogEvent, Seq, UserId, Viewer } from '../model.js';
 import type { Tx } from '../store/store.js';
 import { requirePerson, toLook } from './access.js';
 import type { Deps } from './deps.js';
-import { DomainError, badInput, notMember, overLimit } from './errors.js';
+import { badInput, notMember, overLimit, toItemError, type ItemError } from './errors.js';
 import { requireConvId, requireFirst } from './input.js';
 
 export interface SyncFrom {
@@ -21,7 +21,7 @@ export interface SyncItem {
   readonly head: Seq;
   readonly hasMore: boolean;
   readonly reset: { readonly reason: ResetReason; readonly start: Seq } | null;
-  readonly error: DomainError | null;
+  readonly error: ItemError | null;
 }
 export interface SyncAnswer {
   readonly items: readonly SyncItem[];
@@ -102,7 +102,7 @@ async function findTrimmed(
 
 function begin(from: SyncFrom, conv: Conv | null, isTrimmed: boolean): SyncItem {
   if (conv === null)
-    return { conv, events: [], through: from.after, head: 0, hasMore: false, reset: null, error: notMember() };
+    return { conv, events: [], through: from.after, head: 0, hasMore: false, reset: null, error: toItemError(notMember()) };
   const { head, minSeq, epoch } = conv;
   const none = { conv, events: [], head, error: null };
   const reset = (reason: ResetReason, start: Seq): SyncItem => ({

@@ -1,5 +1,5 @@
 // The closed list of error codes, where clients can read it.
-import { errorCodes, type DomainError, type ErrorCode } from '../domain/errors.js';
+import { errorCodes, type ErrorCode, type ItemError } from '../domain/errors.js';
 import { builder } from './builder.js';
 
 export const errorCode = builder.enumType('ErrorCode', {
@@ -9,7 +9,7 @@ export const errorCode = builder.enumType('ErrorCode', {
   ) as Record<ErrorCode, { description: string }>,
 });
 
-export const itemError = builder.objectRef<DomainError>('ItemError').implement({
+export const itemError = builder.objectRef<ItemError>('ItemError').implement({
   description: 'Why one item of a request failed, while the others did not.',
   fields: (t) => ({
     code: t.expose('code', { type: errorCode }),

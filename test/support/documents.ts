@@ -1,6 +1,7 @@
 // The documents that test clients send.
 const eventFields = `
-  id seq kind contentType sender { id } clientId recalled recalledBy content text target { seq recalled content }`;
+  id seq kind contentType sender { id } clientId recalled recalledBy via content text mentions
+  target { seq recalled content } quote { seq contentType sender { id } content }`;
 const convFields = `id type title epoch head minSeq delivered read unread joined muted myRole`;
 const badgeFields = `id unread mutedUnread convs asOf`;
 
@@ -38,3 +39,8 @@ export const history = `query ($conv: ID!, $first: Int, $after: String, $last: I
 export const unreadAudit = `query ($conv: ID!, $user: ID, $after: Seq, $first: Int) {
   unreadAudit(conv: $conv, user: $user, after: $after, first: $first) { unread seqs head read hasMore } }`;
 export const conv = `query ($id: ID!) { conv(id: $id) { ${convFields} } }`;
+/** All that a device shows, in one request. */
+export const look = `query ($conv: ID!, $audit: Boolean!) {
+  convs(first: 50, orderBy: ID, includeLeft: true) { nodes { ${convFields} } }
+  badge { ${badgeFields} }
+  unreadAudit(conv: $conv, first: 1000) @include(if: $audit) { unread seqs head read hasMore } }`;

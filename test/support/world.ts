@@ -26,7 +26,15 @@ export interface EventRow {
   readonly recalledBy: number | null;
   readonly content: Readonly<Record<string, unknown>> | null;
   readonly text: string | null;
+  readonly via: string;
+  readonly mentions: readonly string[];
   readonly target: { readonly seq: number; readonly recalled: boolean; readonly content: unknown } | null;
+  readonly quote: {
+    readonly seq: number;
+    readonly contentType: string | null;
+    readonly sender: { readonly id: string } | null;
+    readonly content: unknown;
+  } | null;
 }
 export interface ConvRow {
   readonly id: string;
@@ -120,6 +128,12 @@ export class Actor {
       pageInfo: { hasNextPage: boolean; endCursor: string | null };
     };
     return (await this.ask<{ convs: Convs }>(documents.convs, args)).convs;
+  }
+
+  /** All that a device shows, and the audit of one conversation. */
+  async look(audited: string | null) {
+    type Look = { convs: { nodes: ConvRow[] }; badge: Badge; unreadAudit?: { seqs: number[] } };
+    return this.ask<Look>(documents.look, { conv: audited ?? '', audit: audited !== null });
   }
 
   async badge(): Promise<Badge> {
