@@ -26,11 +26,13 @@ export interface Written {
   readonly audience: UserId[] | null;
 }
 
-/** An event that retention removed, of which only the key is left. */
-export interface SpentKey {
+/** What is known of a sent event whatever retention has done: below the floor it can no longer be read like any other. */
+export interface SentKey {
   readonly seq: Seq;
   readonly createdAt: Date;
   readonly via: EventVia;
+  readonly recalled: boolean;
+  /** of the recall event, if the sender may see that one */
   readonly recalledBy: Seq | null;
 }
 
@@ -135,12 +137,17 @@ export const messages = (db: Db) => ({
     );
   },
 
-  async spentKey(user: UserId, clientId: string): Promise<SpentKey | null> {
-    const [found] = await rows<SpentKey>(
+  /** One statement, for pruning moves the key from one table to the other (L3, L7). */
+  async sentKey(user: UserId, clientId: string): Promise<SentKey | null> {
+    const [found] = await rows<SentKey>(
       db,
-      sql`/* messages.spentKey */
-        SELECT seq, at AS "createdAt", via, recalled_by AS "recalledBy" FROM spent_client_ids
-         WHERE sender_id = ${user} AND client_id = ${clientId}`,
+      sql`/* messages.sentKey */
+        SELECT k.seq, k.at AS "createdAt", k.via, k.recalled_by IS NOT NULL AS recalled,
+               CASE WHEN can_see(${user}, k.conv_id, k.recalled_by) THEN k.recalled_by END AS "recalledBy"
+          FROM (SELECT conv_id, seq, at, via, recalled_by FROM events WHERE sender_id = ${user} AND client_id = ${clientId}
+                UNION ALL
+                SELECT conv_id, seq, at, via, recalled_by FROM spent_client_ids
+                 WHERE sender_id = ${user} AND client_id = ${clientId}) k`,
     );
     return found ?? null;
   },
