@@ -1,0 +1,219 @@
+// The composition root: builds everything in order and disposes in reverse. The only file that may import every folder.
+import type { Server } from 'node:http';
+import type { Logger } from 'pino';
+import type { Config } from './config.js';
+import { prepareDemo } from './demo.js';
+import { Disposal } from './disposal.js';
+import { BadgeFeeds } from './domain/badge-feed.js';
+import { Connections } from './domain/connections.js';
+import type { Deps, Failpoint } from './domain/deps.js';
+import { createLoads } from './domain/loads.js';
+import type { HintBus } from './hints/bus.js';
+import { createMemoryBus } from './hints/memory.js';
+import { createRedisBus } from './hints/redis.js';
+import { createLog } from './log.js';
+import { startEmbeddedPostgres } from './store/embedded.js';
+import { takeLease } from './store/lease.js';
+import { migrate, migrationState } from './store/migrate.js';
+import { createStore, type Store } from './store/store.js';
+import { createAuthenticator } from './transport/auth.js';
+import { createErrorGate } from './transport/errors.js';
+import { EventStreams } from './transport/event-streams.js';
+import { createGraphiQL, type DemoCredentials } from './transport/graphiql.js';
+import { createOriginRule } from './transport/origins.js';
+import { startServer, type Readiness, type RunningServer } from './transport/server.js';
+import { attachWebSockets } from './transport/websocket.js';
+import { createEngine } from './transport/yoga.js';
+
+export interface Overrides {
+  readonly log?: Logger;
+  /** lines for people: progress, and the demo's addresses */
+  readonly say?: (line: string) => void;
+  readonly bus?: HintBus;
+  readonly failpoint?: Failpoint;
+  /** how often the connected devices are checked (I4) */
+  readonly checkEveryMs?: number;
+  /** this process may not go on */
+  readonly onFatal?: (message: string) => void;
+}
+
+export interface App extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly deps: Deps;
+  readonly connections: Connections;
+}
+
+const leaseTaken = 'another Tidemark runs on this database; two nodes need REDIS_URL';
+const readyWithinMs = 3_000;
+
+/** @throws Error with one plain line when something that it needs is not there */
+export async function createApp(config: Config, overrides: Overrides = {}): Promise<App> {
+  const owned = new Disposal();
+  try {
+    return await build(config, overrides, owned);
+  } catch (error) {
+    await owned[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function build(config: Config, overrides: Overrides, owned: Disposal): Promise<App> {
+  const log = overrides.log ?? createLog({ level: config.logLevel });
+  const say = overrides.say ?? (() => undefined);
+  const { store, url, demoDir } = await openDatabase(config, { log, say }, owned);
+  await requireLease(config, url, { log, onFatal: overrides.onFatal }, owned);
+  const bus = owned.use(overrides.bus ?? (await createBus(config, store, log)));
+  const deps = createDeps({ config, store, bus, log, failpoint: overrides.failpoint ?? toFailpoint(config.failpoint) });
+  const { checkEveryMs } = overrides;
+  const connections = owned.use(
+    new Connections({ store, bus, log, ...(checkEveryMs === undefined ? {} : { checkEveryMs }) }),
+  );
+  const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
+  const server = owned.use(await serve(config, deps, connections, demo));
+  if (demo) for (const line of demo.describe(server.url, isLoopback(config.host))) say(line);
+  return {
+    url: server.url,
+    port: server.port,
+    deps,
+    connections,
+    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
+  };
+}
+
+export interface Told {
+  readonly log: Logger;
+  readonly say: (line: string) => void;
+}
+export interface OpenDatabase {
+  readonly url: string;
+  readonly store: Store;
+  /** where the demo's credentials lie; null without a demo */
+  readonly demoDir: string | null;
+}
+
+/** The database of DATABASE_URL as it is, or one of our own, migrated. */
+export async function openDatabase(config: Config, { log, say }: Told, owned: Disposal): Promise<OpenDatabase> {
+  const { databaseUrl, dataDir, poolMax } = config;
+  const embedded = databaseUrl === null ? owned.use(await startEmbeddedPostgres({ dataDir, log: say })) : null;
+  const url = databaseUrl ?? embedded?.url ?? '';
+  if (embedded) await migrate(url, say);
+  const onError = (error: Error) => {
+    log.warn({ err: error }, 'an idle database connection broke');
+  };
+  const store = owned.use(createStore({ url, poolMax, onError }));
+  await requireMigrated(store, url, log);
+  return { url, store, demoDir: embedded?.dataDir ?? null };
+}
+
+async function requireMigrated(store: Store, url: string, log: Logger): Promise<void> {
+  const state = await migrationState(store.pool).catch((error: unknown) => {
+    const { hostname, port } = new URL(url);
+    const { message, code } = error as Error & { code?: string };
+    throw new Error(`cannot reach Postgres on ${hostname}:${port || '5432'}: ${message || String(code)}`, {
+      cause: error,
+    });
+  });
+  const [problem] = problemsOf(state);
+  if (problem !== undefined) throw new Error(problem);
+  if (state.unknown.length > 0) log.warn({ migrations: state.unknown }, 'the database is newer than this version');
+}
+
+function problemsOf({ pending, failed, edited }: Awaited<ReturnType<typeof migrationState>>): string[] {
+  return [
+    ...(failed.length > 0 ? [`the database has a migration that failed or still runs: ${failed.join(', ')}`] : []),
+    ...(pending.length > 0 ? [`the database lacks ${pending.join(', ')}: run \`tidemark migrate\``] : []),
+    ...(edited.length > 0 ? [`the database has an older form of ${edited.join(', ')}`] : []),
+  ];
+}
+
+/** H6: alone without Redis. */
+async function requireLease(
+  config: Config,
+  url: string,
+  { log, onFatal }: { readonly log: Logger; readonly onFatal: Overrides['onFatal'] },
+  owned: Disposal,
+): Promise<void> {
+  const lease = await takeLease({
+    url,
+    shared: config.redisUrl !== null,
+    onLost: () => onFatal?.(leaseTaken),
+    onError: (error) => {
+      log.warn({ err: error }, 'the connection that holds the lease broke; taking it again');
+    },
+  });
+  if (lease === null) throw new Error(leaseTaken);
+  owned.use(lease);
+}
+
+/** The channel names hold the generation: a restored copy of a database never hears the original (L8). */
+async function createBus({ redisUrl, redisPrefix }: Config, store: Store, log: Logger): Promise<HintBus> {
+  if (redisUrl === null) return createMemoryBus(log);
+  return createRedisBus({ url: redisUrl, prefix: `${redisPrefix}${await store.generation.current()}:`, log });
+}
+
+export function createDeps({
+  config,
+  store,
+  bus,
+  log,
+  failpoint = toFailpoint(null),
+}: Pick<Deps, 'store' | 'bus' | 'log'> & { readonly config: Config; readonly failpoint?: Failpoint }): Deps {
+  const badges = new BadgeFeeds({ bus, load: (user) => store.unread.badge(user), log });
+  return { store, bus, loads: createLoads(store), badges, limits: config.limits, log, failpoint };
+}
+
+/** TIDEMARK_FAILPOINT: the process dies there, as if its machine had. */
+function toFailpoint(at: string | null): Failpoint {
+  return (name) => {
+    if (name === at) process.kill(process.pid, 'SIGKILL');
+    return Promise.resolve();
+  };
+}
+
+function serve(
+  config: Config,
+  deps: Deps,
+  connections: Connections,
+  demo: DemoCredentials | null,
+): Promise<RunningServer> {
+  const { log } = deps;
+  const gate = createErrorGate(log);
+  const authenticator = createAuthenticator(deps, config.serviceKeys);
+  const streams = new EventStreams({ connections, log });
+  const engine = createEngine({ deps, authenticator, gate, streams, production: config.production, log });
+  const isAllowed = createOriginRule(config.allowedOrigins, demo !== null);
+  return startServer({
+    host: config.host,
+    port: config.port,
+    drainMs: config.drainMs,
+    engine,
+    streams,
+    attachSockets: (server: Server) =>
+      attachWebSockets(server, { engine, authenticator, connections, gate, isAllowed, log }),
+    // a credential in the page only where nobody else can ask for the page
+    graphiql: config.graphiql ? createGraphiQL(isLoopback(config.host) ? demo : null) : null,
+    isAllowed,
+    readiness: () => readiness(deps),
+    log,
+  });
+}
+
+const isLoopback = (host: string) => ['127.0.0.1', 'localhost', '::1'].includes(host);
+
+/** Without Redis hints are late and everything else works: that makes no node unready, for it would make all of them so. */
+async function readiness({ store, bus }: Deps): Promise<Readiness> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error('it is slow'));
+    }, readyWithinMs);
+  });
+  try {
+    return { problems: problemsOf(await Promise.race([migrationState(store.pool), late])), hints: bus.state };
+  } catch {
+    return { problems: ['the database does not answer'], hints: bus.state };
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,83 @@
+// Subscriptions over server-sent events: each response is a connection of its device, and ends with it (I4, P5).
+import type { ServerResponse } from 'node:http';
+import type { Plugin } from 'graphql-yoga';
+import { GraphQLError } from 'graphql';
+import type { Logger } from 'pino';
+import type { Connections } from '../domain/connections.js';
+import type { OperationContext } from './yoga.js';
+
+/** The open responses, so that a drain can end them: destroyed, for a completed stream would tell its client "finished". */
+export class EventStreams {
+  readonly #open = new Set<ServerResponse>();
+  readonly connections: Connections;
+  readonly log: Logger;
+
+  constructor({ connections, log }: { connections: Connections; log: Logger }) {
+    this.connections = connections;
+    this.log = log;
+  }
+
+  has(response: ServerResponse): boolean {
+    return this.#open.has(response);
+  }
+
+  add(response: ServerResponse): void {
+    this.#open.add(response);
+    response.once('close', () => this.#open.delete(response));
+  }
+
+  destroyAll(): void {
+    for (const response of this.#open) response.destroy();
+  }
+}
+
+export function useEventStreams(streams: EventStreams): Plugin<OperationContext> {
+  return {
+    async onSubscribe({ args, extendContext }) {
+      const context = args.contextValue as OperationContext;
+      const { res } = context;
+      if (res === undefined || context.connection !== null) return; // a WebSocket
+      requireEventStream(res);
+      streams.add(res);
+      const { viewer } = context.auth;
+      if (viewer?.kind === 'device') extendContext({ connection: await open(streams, viewer, res) });
+      return {
+        onSubscribeResult: ({ result }) => {
+          // Nobody reads the stream of a client that left meanwhile, so nobody else would end it.
+          whenClosed(res, () => void (result as Partial<AsyncGenerator>).return?.(undefined));
+        },
+      };
+    },
+  };
+}
+
+async function open(streams: EventStreams, viewer: Parameters<Connections['open']>[0], res: ServerResponse) {
+  const { connections, log } = streams;
+  try {
+    const connection = await connections.open(viewer, () => res.destroy());
+    whenClosed(res, () => {
+      connections.release(connection);
+    });
+    return connection;
+  } catch (error) {
+    log.warn({ err: error }, 'the hint bus does not answer');
+    // nothing ran, and a client of event streams comes back after a 503
+    throw new GraphQLError('live hints are not available now, try again', {
+      extensions: { code: 'INTERNAL_SERVER_ERROR', http: { status: 503 } },
+    });
+  }
+}
+
+function whenClosed(res: ServerResponse, act: () => void): void {
+  if (res.closed || res.destroyed) act();
+  else res.once('close', act);
+}
+
+/** Yoga would answer 406 and leave the subscription running. */
+function requireEventStream(res: ServerResponse): void {
+  const accept = res.req.headers.accept ?? '*/*';
+  if (/text\/event-stream|text\/\*|\*\/\*/u.test(accept)) return;
+  throw new GraphQLError('a subscription is answered as text/event-stream: say so in Accept, or use a WebSocket', {
+    extensions: { code: 'BAD_USER_INPUT', http: { status: 406 } },
+  });
+}

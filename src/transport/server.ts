@@ -1,0 +1,175 @@
+// The HTTP server: GraphQL, GraphiQL, health, and a shutdown that loses nothing that has begun.
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import type { EventStreams } from './event-streams.js';
+import { scriptPath, type GraphiQL } from './graphiql.js';
+import { answerCors, type OriginRule } from './origins.js';
+import type { WebSockets } from './websocket.js';
+import type { GraphQLEngine } from './yoga.js';
+
+/** Empty `problems`: the node can do its work. */
+export interface Readiness {
+  readonly problems: readonly string[];
+  readonly hints: 'up' | 'down';
+}
+
+export interface ServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly drainMs: number;
+  readonly engine: GraphQLEngine;
+  readonly streams: EventStreams;
+  readonly attachSockets: (server: http.Server) => WebSockets;
+  readonly graphiql: GraphiQL | null;
+  readonly isAllowed: OriginRule;
+  readonly readiness: () => Promise<Readiness>;
+  readonly log: Logger;
+}
+export interface RunningServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+}
+
+/** @throws one plain line when the port is taken */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const server = new HttpServer(options);
+  await server.listen();
+  return server;
+}
+
+class HttpServer implements RunningServer {
+  readonly #options: ServerOptions;
+  readonly #http: http.Server;
+  readonly #sockets: WebSockets;
+  readonly #running = new Set<ServerResponse>();
+  #draining = false;
+  #drained: Promise<void> | null = null;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#http = http.createServer({ requestTimeout: 30_000, headersTimeout: 15_000 }, (req, res) => {
+      this.#answer(req, res).catch((error: unknown) => {
+        options.log.error({ err: error }, 'a request failed outside of GraphQL');
+        if (!res.headersSent) sendJson(res, 500, { error: 'internal server error' });
+        else res.destroy();
+      });
+    });
+    this.#sockets = options.attachSockets(this.#http);
+  }
+
+  get port(): number {
+    return (this.#http.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    const { host } = this.#options;
+    const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+    return `http://${name}:${String(this.port)}`;
+  }
+
+  async listen(): Promise<void> {
+    const { host, port } = this.#options;
+    this.#http.listen(port, host);
+    try {
+      await once(this.#http, 'listening');
+    } catch (error) {
+      throw new Error(whyNotListening(error as NodeJS.ErrnoException, host, port), { cause: error });
+    }
+  }
+
+  async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const requestId = idOf(req);
+    res.setHeader('x-request-id', requestId);
+    if (this.#draining) {
+      res.setHeader('connection', 'close');
+      res.setHeader('retry-after', '1');
+      sendJson(res, 503, { error: 'this server is shutting down' });
+      return;
+    }
+    this.#running.add(res);
+    res.once('close', () => this.#running.delete(res));
+    const { path, query } = routeOf(req);
+    if (path === '/graphql') await this.#graphql(req, res, { requestId, query });
+    else if (path === '/healthz') sendJson(res, 200, { status: 'up' });
+    else if (path === '/readyz') await this.#ready(res);
+    else if (path === scriptPath && this.#options.graphiql) await this.#options.graphiql.script(res);
+    else sendJson(res, 404, { error: 'nothing here: the API is at /graphql' });
+  }
+
+  async #graphql(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { requestId, query }: { requestId: string; query: string },
+  ) {
+    const { graphiql, isAllowed, engine } = this.#options;
+    if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
+      await graphiql.page(req, res, new URLSearchParams(query)); // before CORS: no other page may read it
+      return;
+    }
+    if (answerCors(isAllowed, req, res)) return;
+    // Yoga makes a URL of these and would answer a malformed one with a stack trace
+    req.url = `/graphql${query}`;
+    req.headers.host = 'tidemark';
+    await engine.handle(req, res, { requestId });
+  }
+
+  async #ready(res: ServerResponse): Promise<void> {
+    const { problems, hints } = await this.#options.readiness();
+    const isReady = problems.length === 0;
+    sendJson(res, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', hints, problems });
+  }
+
+  /** In this order: nobody new, the waiting told to go elsewhere, the running finished, whoever is left cut off. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  async #drain(): Promise<void> {
+    const { drainMs, streams } = this.#options;
+    const closed = new Promise((resolve) => this.#http.close(resolve));
+    this.#draining = true;
+    streams.destroyAll();
+    const cut = setTimeout(() => {
+      this.#http.closeAllConnections();
+    }, drainMs);
+    await Promise.all([this.#sockets.close(Math.min(drainMs, 1_000)), this.#finishRunning()]);
+    this.#http.closeIdleConnections();
+    // kept open by a client that asks nothing more
+    setTimeout(() => {
+      this.#http.closeAllConnections();
+    }, 100).unref();
+    await closed;
+    clearTimeout(cut);
+  }
+
+  async #finishRunning(): Promise<void> {
+    await Promise.all([...this.#running].map((res) => new Promise((resolve) => res.once('close', resolve))));
+  }
+}
+
+function routeOf(req: IncomingMessage): { path: string; query: string } {
+  const [path = '', ...rest] = (req.url ?? '').split('?');
+  return { path, query: rest.length > 0 ? `?${rest.join('?')}` : '' };
+}
+
+/** The client's own, if it is harmless in a log. */
+function idOf(req: IncomingMessage): string {
+  const given = req.headers['x-request-id'];
+  return typeof given === 'string' && /^[\w.-]{1,64}$/u.test(given) ? given : randomUUID();
+}
+
+function sendJson(res: ServerResponse, status: number, body: object): void {
+  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
+  res.end(`${JSON.stringify(body)}\n`);
+}
+
+function whyNotListening({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+  const address = `${host}:${String(port)}`;
+  if (code === 'EADDRINUSE') return `${address} is taken by another program: set PORT`;
+  if (code === 'EACCES') return `${address} needs more rights: set PORT to one above 1024`;
+  return `cannot listen on ${address}: ${message}`;
+}
