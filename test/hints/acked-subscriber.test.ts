@@ -18,8 +18,8 @@ class ScriptedConnection {
   readonly subscribe = (channel: string): Promise<unknown> => ask(channel, this.subscribes);
   readonly unsubscribe = (channel: string): Promise<unknown> => ask(channel, this.unsubscribes);
 
-  on(event: string, listener: (...args: never[]) => void): void {
-    this.#events.on(event, listener as () => void);
+  on(event: string, listener: () => void): void {
+    this.#events.on(event, listener);
   }
 
   become(status: 'ready' | 'close'): void {
