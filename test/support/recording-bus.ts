@@ -1,0 +1,26 @@
+// The bus of one process, with a list of all that was ever announced: what a subscriber's mailbox merges is apart here.
+import { createMemoryBus } from '../../src/hints/memory.js';
+import type { HintBus } from '../../src/hints/bus.js';
+import type { BusHint } from '../../src/model.js';
+
+export interface RecordingBus extends HintBus {
+  /** What was announced to this user about this conversation, in order. */
+  told(user: string, conv: string): BusHint[];
+}
+
+export function recordingBus(): RecordingBus {
+  const inner = createMemoryBus();
+  const all: { users: readonly string[]; hint: BusHint }[] = [];
+  return {
+    state: inner.state,
+    publish(users, hint) {
+      all.push({ users, hint });
+      inner.publish(users, hint);
+    },
+    listen: (user, sink) => inner.listen(user, sink),
+    stats: () => inner.stats(),
+    told: (user, conv) =>
+      all.flatMap(({ users, hint }) => (users.includes(user) && 'conv' in hint && hint.conv === conv ? [hint] : [])),
+    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+  };
+}
