@@ -24,6 +24,7 @@ export const delivery = (db: Db) => ({
           JOIN conversations c ON c.id = m.conv_id
          WHERE d.id = ${viewer.device} AND d.install_epoch = ${viewer.installEpoch}::int AND d.revoked_at IS NULL
            AND (m.to_seq IS NOT NULL OR ${seq}::bigint <= c.head)
+           FOR SHARE OF d -- waits for a reinstall under way, and is then refused (I3)
         ON CONFLICT (device_id, conv_id) DO UPDATE
            SET install_epoch = excluded.install_epoch, delivered_seq = excluded.delivered_seq
          WHERE (t.install_epoch, t.delivered_seq) < (excluded.install_epoch, excluded.delivered_seq)
