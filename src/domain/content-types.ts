@@ -3,17 +3,22 @@
 import { z } from 'zod';
 import type { EventKind, JsonObject } from '../model.js';
 import { badInput, overLimit } from './errors.js';
+import { isStorable } from './input.js';
 
 const maxTextLength = 4_096;
+const maxDepth = 32;
 const characters = (text: string) => Array.from(text).length;
 const text = (max: number) => z.string().refine((value) => characters(value) <= max, `is at most ${max} characters`);
 const shortText = text(255);
 const size = z.number().int().min(0);
+const badScheme = /^(javascript|data|vbscript|file):/iu;
+// what a browser passes over when it reads a scheme, and more
+const ignored = /[\u0000-\u0020\u007f-\u00a0\p{White_Space}]/gu;
 const url = z
   .string()
   .min(1)
   .max(2_048)
-  .refine((value) => !/^\s*(javascript|data|vbscript|file):/iu.test(value), 'has a scheme that is not allowed');
+  .refine((value) => !badScheme.test(value.replace(ignored, '')), 'has a scheme that is not allowed');
 
 const message = {
   TEXT: z.strictObject({ text: text(maxTextLength).refine((value) => value.trim() !== '', 'is blank') }),
@@ -78,6 +83,8 @@ const isSendable = (name: string): name is SendableType => Object.hasOwn(message
 /** Checks what a user sends. @throws BAD_USER_INPUT naming what is wrong and where */
 export function requireContent(contentType: ContentTypeName, content: unknown, maxBytes: number): JsonObject {
   if (!isSendable(contentType)) throw badInput(`users cannot send ${contentType}`);
+  // before anything walks it to its end
+  if (isDeeper(content, maxDepth)) throw overLimit('the depth of content', maxDepth, 'levels');
   const { data, error } = message[contentType].safeParse(content);
   if (error) {
     const [issue] = error.issues;
@@ -85,6 +92,18 @@ export function requireContent(contentType: ContentTypeName, content: unknown, m
       `content${issue?.path.map((key) => `.${String(key)}`).join('') ?? ''}: ${issue?.message ?? 'malformed'}`,
     );
   }
-  if (Buffer.byteLength(JSON.stringify(data)) > maxBytes) throw overLimit('content', maxBytes, 'bytes');
-  return data as JsonObject;
+  if (Buffer.byteLength(JSON.stringify(data, requireStorable)) > maxBytes)
+    throw overLimit('content', maxBytes, 'bytes');
+  return data;
+}
+
+function isDeeper(value: unknown, max: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return max === 0 || Object.values(value).some((inner) => isDeeper(inner, max - 1));
+}
+
+/** Keys and texts, however deep. */
+function requireStorable(key: string, value: unknown): unknown {
+  if (isStorable(key) && (typeof value !== 'string' || isStorable(value))) return value;
+  throw badInput('content has a NUL or half a character in it');
 }

@@ -6,8 +6,11 @@ import { badInput, notMember, overLimit } from './errors.js';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u;
 const deviceId = /^[A-Za-z0-9_-]{1,64}$/u;
-// control characters, NUL among them: Postgres text cannot hold that one
 const control = /[\u0000-\u001f\u007f]/u;
+const unstorable = /[\u0000\p{Surrogate}]/u;
+
+/** Not so: NUL, and half a surrogate pair. Postgres refuses the first; of the second others would make something else. */
+export const isStorable = (value: string): boolean => !unstorable.test(value);
 
 /** What is no conversation id is no conversation: the same answer as for a missing one (M4). */
 export function requireConvId(value: string): ConvId {
@@ -29,7 +32,7 @@ export function requireShort(value: string, name: string, max: number): string {
   const length = Array.from(value).length;
   if (length === 0) throw badInput(`${name} is empty`);
   if (length > max) throw overLimit(name, max, 'characters');
-  if (control.test(value)) throw badInput(`${name} has control characters`);
+  if (control.test(value) || !isStorable(value)) throw badInput(`${name} has control characters or half a character`);
   return value;
 }
 
