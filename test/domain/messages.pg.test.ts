@@ -45,18 +45,18 @@ describe('the log', () => {
       const input = { conv, clientId, contentType: 'TEXT', content: { text: clientId } };
       return (await [ana, ben, cho][n % 3]?.ask<{ send: { duplicate: boolean } }>(document, { input }))?.send;
     };
-    const first = await Promise.all(keys.map((key, n) => outcomeOf(send(key, n))));
+    const first = await Promise.all(keys.map((key, n) => outcomeOf(send(key, n)).catch(() => 'no answer')));
     breaks = () => false;
-    const stored = first.filter((code) => code === 'ok').length;
-    expect(tally(first)).toEqual({ ok: stored, INTERNAL_SERVER_ERROR: 500 - stored });
-    expect(stored).toBeLessThan(500 - 60);
-    expect(seqsOf(await ben.catchUp(conv))).toEqual(range(2, stored + 2));
+    const { ok = 0, INTERNAL_SERVER_ERROR: broken = 0, 'no answer': lost = 0 } = tally(first);
+    expect(ok + broken + lost).toBe(500);
+    expect(broken).toBeGreaterThan(50);
+    const stored = (await ben.catchUp(conv)).slice(1);
+    expect(seqsOf(stored)).toEqual(range(3, stored.length + 2));
+    const isStored = new Set(stored.map(({ text }) => text));
+    expect(stored.length).toBeGreaterThanOrEqual(ok); // an answer may be lost after the commit
     // what a client does that has had no answer: the same again; and some that have had one
-    const repeated = keys
-      .map((key, n) => ({ key, n, isStored: first[n] === 'ok' }))
-      .filter(({ n, isStored }) => !isStored || n < 30);
-    const again = await Promise.all(repeated.map(({ key, n }) => send(key, n)));
-    expect(again.map((answer) => answer?.duplicate)).toEqual(repeated.map(({ isStored }) => isStored));
+    const repeated = keys.map((key, n) => ({ key, n })).filter(({ n }) => first[n] !== 'ok' || n < 30);
+    for (const { key, n } of repeated) expect((await send(key, n))?.duplicate).toBe(isStored.has(key));
     const log = await ana.catchUp(conv);
     expect(seqsOf(log)).toEqual(range(1, 502));
     expect(
@@ -86,7 +86,8 @@ describe('the log', () => {
     const state = { over: false };
     const ended = sends.finally(() => (state.over = true));
     const seen: number[] = [];
-    let [cursor, isLast] = [0, false];
+    let cursor = 0;
+    let isLast: boolean;
     do {
       isLast = state.over;
       const [item] = (await cho.sync([{ conv, after: cursor }])).items;
