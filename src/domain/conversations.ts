@@ -99,7 +99,6 @@ export async function createConv(deps: Deps, viewer: Viewer, input: CreateConvIn
   const wish = requireWish(deps, viewer, input);
   const fingerprint = fingerprintOf({ ...wish });
   return commit(deps, async (tx, tell) => {
-    await requireCurrent(tx, viewer);
     const made = await tx.conversations.madeWith(wish.creator, clientId);
     if (made) {
       if (Buffer.compare(made.fingerprint, fingerprint) === 0) return { conv: made.conv, duplicate: true };
@@ -107,6 +106,7 @@ export async function createConv(deps: Deps, viewer: Viewer, input: CreateConvIn
     }
     const users = [wish.creator, ...wish.others];
     const known = await tx.clock.touch(users);
+    await requireCurrent(tx, viewer); // after the wait for the users' locks (I5)
     const stranger = users.find((user) => !known.has(user));
     if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
     await deps.failpoint('after lock');
@@ -126,7 +126,13 @@ function requireWish(deps: Deps, viewer: Viewer, input: CreateConvInput): Wish {
   const creator = viewer.kind === 'service' ? requireUserId(input.owner ?? '', 'owner') : viewer.user;
   const others = requireUsers(input.members, 'members', maxBatch).filter((user) => user !== creator);
   const title = input.title == null ? null : requireShort(input.title, 'title', 64);
-  const wish = { creator, others: others.toSorted(), type, title, historyVisible: input.historyVisible ?? false };
+  const wish = {
+    creator,
+    others: others.toSorted(byBytes),
+    type,
+    title,
+    historyVisible: input.historyVisible ?? false,
+  };
   if (type === 'CHANNEL') throw badInput('conversations of type CHANNEL cannot be made yet');
   if (others.length + 1 > deps.limits.maxGroupMembers) throw overLimit('members', deps.limits.maxGroupMembers, 'users');
   if (type === 'DIRECT') {
@@ -138,9 +144,12 @@ function requireWish(deps: Deps, viewer: Viewer, input: CreateConvInput): Wish {
   return { ...wish, joinPolicy: input.joinPolicy ?? 'INVITE' };
 }
 
+/** The order that the database has for ids (COLLATE "C"): UTF-16's differs beyond the basic plane. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
 /** One per pair, whoever opens first; empty, both periods from 1 (M6). A race for the pair is decided by its unique index. */
 async function openDirect(tx: Tx, tell: Tell, viewer: Viewer, { creator, others }: Wish): Promise<ConvAnswer> {
-  const [low = creator, high = creator] = [creator, ...others].toSorted();
+  const [low = creator, high = creator] = [creator, ...others].toSorted(byBytes);
   const found = await tx.conversations.findDirect([low, high]);
   if (found) return { conv: found, duplicate: true };
   const id = uuidv7() as ConvId;
@@ -181,8 +190,9 @@ export async function setConvSettings(
     const before = await requireSeen(tx, person, id);
     if (before.muted !== input.muted) {
       await tx.clock.touch([person.user]);
-      await requireCurrent(tx, viewer);
-      if (await tx.memberships.setMuted(person.user, id, input.muted)) {
+      const isChanged = await tx.memberships.setMuted(person.user, id, input.muted);
+      await requireCurrent(tx, viewer); // after the waits for the user and the member's row (I5)
+      if (isChanged) {
         const originDevice = deviceOf(viewer)?.device ?? null;
         const contentType = 'MEMBER_SETTING_UPDATE';
         tell([person.user], { kind: 'conv', conv: id, conversationType: before.type, contentType, originDevice });

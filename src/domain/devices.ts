@@ -96,7 +96,7 @@ export async function registerDevice(
       throw new DomainError('CONFLICT', 'this deviceId is taken', { outcome: 'TAKEN' });
     if (!existing || existing.revoked) await requireSlot(deps, tx, user);
     if (existing) {
-      await tx.devices.renew(id, hashOf(secret), name);
+      await tx.devices.renew(existing, hashOf(secret), name);
       tellDevice(tell, existing, existing.installEpoch + 1, 'STALE_INSTALL');
     } else await tx.devices.insert({ id, user, name: name ?? null, secretHash: hashOf(secret) });
     const device = await requireDeviceOf(tx, id);

@@ -1,15 +1,24 @@
 // Who is in a conversation: adding, removing, joining, leaving (M2–M7). Every decision is taken after the conversation's lock
 // is held, and every change is one event that its subjects see: the first of their period or the last.
-import { deviceOf, viaOf, type ConvId, type ConvType, type Page, type UserId, type Viewer } from '../model.js';
+import {
+  deviceOf,
+  viaOf,
+  type ConvId,
+  type ConvType,
+  type Member,
+  type Page,
+  type UserId,
+  type Viewer,
+} from '../model.js';
 import type { LockedConv } from '../store/clock.js';
-import type { Member, Membership } from '../store/memberships.js';
+import type { Membership } from '../store/memberships.js';
 import type { Tx } from '../store/store.js';
-import { requireCurrent, requireMay, requireMayRemove, requirePerson } from './access.js';
+import { directForEver, requireCurrent, requireMay, requireMayRemove, requirePerson } from './access.js';
 import { commit, type Tell } from './commit.js';
 import type { ContentTypeName } from './content-types.js';
 import type { ConvAnswer } from './conversations.js';
 import type { Deps } from './deps.js';
-import { badInput, notMember, overLimit } from './errors.js';
+import { badInput, forbidden, notMember, overLimit } from './errors.js';
 import { requireConvId, requireFirst, requireUserId, requireUsers } from './input.js';
 
 /** What a membership change knows once the lock is held: all of it is fresh (M5). */
@@ -36,6 +45,7 @@ async function underLock(
     const members = await tx.memberships.of(id, [...self, ...subjects]);
     const [me] = self;
     await change({ tx, tell, conv, members, actor: me === undefined ? undefined : members.get(me) });
+    await requireCurrent(tx, viewer); // again: the change may have waited for users (I5)
   });
   return { conv: id, duplicate: false };
 }
@@ -60,7 +70,10 @@ export async function join(deps: Deps, viewer: Viewer, input: { conv: string }):
   const id = requireConvId(input.conv);
   return underLock(deps, viewer, id, [], async (scene) => {
     const { conv, actor } = scene;
-    if (actor?.joined === true && conv?.dissolved === false) return;
+    if (actor?.joined === true && conv?.dissolved === false) {
+      if (conv.type === 'DIRECT') throw forbidden(directForEver);
+      return;
+    }
     if (conv === null || conv.dissolved || conv.joinPolicy !== 'OPEN' || conv.type === 'DIRECT') throw notMember();
     await enter(deps, viewer, scene, conv, [user], 'MEMBER_ENTER');
   });

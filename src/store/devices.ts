@@ -52,9 +52,10 @@ export const devices = (db: Db) => ({
   },
 
   /** A new secret and the next epoch, for a device whose credential is lost (I2) or that comes back after a revocation. */
-  async renew(id: DeviceId, secretHash: Uint8Array<ArrayBuffer>, name: string | undefined): Promise<void> {
+  async renew(device: StoredDevice, secretHash: Uint8Array<ArrayBuffer>, name: string | undefined): Promise<void> {
+    await this.spendInstall(device);
     await db.device.update({
-      where: { id },
+      where: { id: device.id },
       data: {
         secretHash,
         installEpoch: { increment: 1 },
@@ -67,11 +68,14 @@ export const devices = (db: Db) => ({
 
   /** The next install begins: the old install id is spent, the old cursors go. */
   async beginInstall(device: StoredDevice, installId: string): Promise<void> {
-    if (device.installId !== null) {
-      await db.usedInstallId.create({ data: { deviceId: device.id, installId: device.installId } });
-    }
+    await this.spendInstall(device);
     await db.device.update({ where: { id: device.id }, data: { installId, installEpoch: { increment: 1 } } });
     await db.deviceCursor.deleteMany({ where: { deviceId: device.id, installEpoch: { lte: device.installEpoch } } });
+  },
+
+  /** An install that is over stays known by its id (I2). */
+  async spendInstall({ id, installId }: StoredDevice): Promise<void> {
+    if (installId !== null) await db.usedInstallId.create({ data: { deviceId: id, installId } });
   },
 
   async wasInstalled(id: DeviceId, installId: string): Promise<boolean> {
