@@ -7,6 +7,7 @@ import {
   toConvCursor,
   type ConvAnswer,
 } from '../domain/conversations.js';
+import { requirePerson } from '../domain/access.js';
 import { requireConvId } from '../domain/input.js';
 import type { Conv, ConvId } from '../model.js';
 import { builder, priced } from './builder.js';
@@ -117,7 +118,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One conversation. null with NOT_MEMBER for a missing one and for one that the viewer never was in.',
     args: { id: t.arg.id({ required: true }) },
-    resolve: (_, { id }, context) => loadConv(context.deps, viewerOf(context), requireConvId(id)),
+    resolve: (_, { id }, context) => loadConv(context.deps, requirePerson(viewerOf(context)), requireConvId(id)),
   }),
 }));
 
