@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sendMany } from '../support/big-log.js';
 import { blocksOf } from '../support/blocks.js';
-import { listenToAll, listenToMessages, listenToReads, type ReadHintRow } from '../support/live-hints.js';
+import { listenToAll, listenToReads, type ReadHintRow } from '../support/live-hints.js';
 import { recordingBus } from '../support/recording-bus.js';
 import { FailpointGate, someoneWaits } from '../model/failpoint-gate.js';
 import { startWorld, type Actor, type World } from '../support/world.js';
