@@ -46,6 +46,8 @@ const permissions = {
   leave: ['ADMIN', 'MEMBER'],
 } as const satisfies Record<string, readonly Role[]>;
 
+export const directForEver = 'a direct conversation has its two members for ever';
+
 export type Action = keyof typeof permissions;
 
 /** @throws NOT_MEMBER to strangers, FORBIDDEN to members whose role or conversation does not allow it */
@@ -57,7 +59,7 @@ export function requireMay(
 ): LockedConv {
   if (conv === null || conv.dissolved) throw notMember();
   if (viewer.kind !== 'service' && actor?.role == null) throw notMember();
-  if (conv.type === 'DIRECT') throw forbidden('a direct conversation has its two members for ever');
+  if (conv.type === 'DIRECT') throw forbidden(directForEver);
   if (viewer.kind === 'service') return conv;
   const role = actor?.role;
   if (role == null || !(permissions[action] as readonly Role[]).includes(role))
