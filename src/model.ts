@@ -83,6 +83,11 @@ export interface Conv {
   readonly activeAt: Date;
 }
 
+export interface Member {
+  readonly user: UserId;
+  readonly role: Role;
+}
+
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 

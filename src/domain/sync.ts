@@ -102,7 +102,15 @@ async function findTrimmed(
 
 function begin(from: SyncFrom, conv: Conv | null, isTrimmed: boolean): SyncItem {
   if (conv === null)
-    return { conv, events: [], through: from.after, head: 0, hasMore: false, reset: null, error: toItemError(notMember()) };
+    return {
+      conv,
+      events: [],
+      through: from.after,
+      head: 0,
+      hasMore: false,
+      reset: null,
+      error: toItemError(notMember()),
+    };
   const { head, minSeq, epoch } = conv;
   const none = { conv, events: [], head, error: null };
   const reset = (reason: ResetReason, start: Seq): SyncItem => ({

@@ -124,7 +124,7 @@ const hint = builder.unionType('Hint', {
   description: 'Everything that a device is told.',
   types: [resync, messageHint, readHint, convHint],
   resolveType: (item) => {
-    const sent = item as SentItem;
+    const sent = item;
     return isResync(sent) ? 'Resync' : typeNames[sent.hint.kind];
   },
 });

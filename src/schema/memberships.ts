@@ -1,6 +1,6 @@
 // Who is in a conversation.
 import { addMembers, join, leave, members, removeMember } from '../domain/memberships.js';
-import type { Member } from '../store/memberships.js';
+import type { Member } from '../model.js';
 import { builder, priced } from './builder.js';
 import { connectionOf, toConnection } from './connections.js';
 import { viewerOf } from './context.js';

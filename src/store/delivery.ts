@@ -12,7 +12,9 @@ export interface Acked {
 export const delivery = (db: Db) => ({
   /**
    * One statement merges by maximum within the install, overwrites an older install's row, and acts only where the device's
-   * epoch is the presented one. A former member's seq is lowered to the end of their last period (D2).
+   * epoch is the presented one; the device is looked at again after any wait for the row, so that an ack that a reinstall has
+   * overtaken is refused (I3; what it wrote is of the old install, which no reader sees). A former member's seq is lowered to
+   * the end of their last period (D2).
    */
   async ack(viewer: DeviceViewer, conv: ConvId, seq: Seq): Promise<Acked> {
     const [moved] = await rows<Acked>(
@@ -24,11 +26,10 @@ export const delivery = (db: Db) => ({
           JOIN conversations c ON c.id = m.conv_id
          WHERE d.id = ${viewer.device} AND d.install_epoch = ${viewer.installEpoch}::int AND d.revoked_at IS NULL
            AND (m.to_seq IS NOT NULL OR ${seq}::bigint <= c.head)
-           FOR SHARE OF d -- waits for a reinstall under way, and is then refused (I3)
         ON CONFLICT (device_id, conv_id) DO UPDATE
            SET install_epoch = excluded.install_epoch, delivered_seq = excluded.delivered_seq
          WHERE (t.install_epoch, t.delivered_seq) < (excluded.install_epoch, excluded.delivered_seq)
-        RETURNING 'ok' AS status, t.delivered_seq AS delivered,
+        RETURNING device_status(${viewer.device}, ${viewer.installEpoch}::int) AS status, t.delivered_seq AS delivered,
           (SELECT coalesce(m.to_seq, c.head) FROM members m JOIN conversations c ON c.id = m.conv_id
             WHERE m.user_id = ${viewer.user} AND m.conv_id = ${conv}::uuid) AS head`,
     );

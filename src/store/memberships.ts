@@ -1,5 +1,5 @@
 // Membership periods and settings. Every write here follows the locks of the conversation and of the users (M5).
-import type { ConvId, Role, Seq, UserId } from '../model.js';
+import type { ConvId, Member, Role, Seq, UserId } from '../model.js';
 import { row, rows, sql, type Db } from './sql.js';
 
 export interface Membership {
@@ -7,11 +7,6 @@ export interface Membership {
   /** null for a former member */
   readonly role: Role | null;
   readonly joined: boolean;
-}
-
-export interface Member {
-  readonly user: UserId;
-  readonly role: Role;
 }
 
 export const memberships = (db: Db) => ({

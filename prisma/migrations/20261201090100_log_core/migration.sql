@@ -47,8 +47,9 @@ SELECT m.user_id, m.conv_id, c.type, c.title, c.join_policy, c.history_visible, 
   FROM members m JOIN conversations c ON c.id = m.conv_id;
 
 -- What the device row says of a presented credential: 'ok' | 'revoked' | 'stale_install'. No device: not a device's request.
+-- VOLATILE, so that in a RETURNING it sees what was committed while the statement waited for a lock (I3, I5).
 CREATE FUNCTION device_status(p_device text, p_epoch integer) RETURNS text
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE d devices;
 BEGIN
   IF p_device IS NULL THEN RETURN 'ok'; END IF;
@@ -123,6 +124,8 @@ BEGIN
   seq := head;
   UPDATE members m SET own_no = m.own_no + n, last_own_seq = CASE WHEN p_counts THEN seq ELSE m.last_own_seq END
    WHERE m.user_id = p_user AND m.conv_id = p_conv RETURNING m.own_no INTO v_own;
+  status := device_status(p_device, p_epoch);      -- again: a read of the same member may have been waited for
+  IF status <> 'ok' THEN RETURN; END IF;
   INSERT INTO events (conv_id, seq, msg_no, own_no, sender_id, at, kind, content_type, counts, via, client_id, content,
                       quote_seq, mentions, fingerprint)
   VALUES (p_conv, seq, c.head_msg_no + n, CASE WHEN p_counts THEN v_own END, p_user, v_at, 'MESSAGE', p_type, p_counts, p_via,
