@@ -14,20 +14,17 @@ export class FailpointGate {
     await armed.opened;
   };
 
-  /** Stops the next operation at this point; `reached` resolves when it stands there. */
-  stopAt(name: FailpointName): { reached: Promise<void>; letGo: () => void } {
+  /** Stops the next operation at this point; `reached` resolves when it stands there. Disarmed, it stops no other. */
+  stopAt(name: FailpointName): { reached: Promise<void>; disarm: () => void; letGo: () => void } {
     let letGo: () => void = () => undefined;
     const opened = new Promise<void>((resolve) => (letGo = resolve));
     const reached = new Promise<void>((resolve) => {
       this.#armed = { name, reached: resolve, opened };
     });
-    return {
-      reached,
-      letGo: () => {
-        this.#armed = null;
-        letGo();
-      },
+    const disarm = () => {
+      this.#armed = null;
     };
+    return { reached, disarm, letGo };
   }
 }
 

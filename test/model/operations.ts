@@ -87,7 +87,7 @@ function send(scene: Scene, key: Omit<SentKey, 'seq'>, known: SentKey | undefine
   };
 }
 
-function membership(scene: Scene, act: () => Promise<unknown>, allowed: boolean, code: string): Operation {
+function membership(act: () => Promise<unknown>, allowed: boolean, code: string): Operation {
   return { act: () => act().then(() => 'done'), expected: () => (allowed ? 'done' : refused(code)) };
 }
 
@@ -198,11 +198,10 @@ const operations: Record<Move['kind'], (scene: Scene) => Operation> = {
     };
   },
 
-  join: (scene) => membership(scene, () => scene.actor.join(scene.conv.id), true, ''),
-  leave: (scene) =>
-    membership(scene, () => scene.actor.leave(scene.conv.id), scene.log.isKnown(scene.user), 'NOT_MEMBER'),
-  kick: (scene) => membership(scene, () => scene.story.owner.removeMember(scene.conv.id, scene.user), true, ''),
-  add: (scene) => membership(scene, () => scene.story.owner.addMembers(scene.conv.id, [scene.user]), true, ''),
+  join: (scene) => membership(() => scene.actor.join(scene.conv.id), true, ''),
+  leave: (scene) => membership(() => scene.actor.leave(scene.conv.id), scene.log.isKnown(scene.user), 'NOT_MEMBER'),
+  kick: (scene) => membership(() => scene.story.owner.removeMember(scene.conv.id, scene.user), true, ''),
+  add: (scene) => membership(() => scene.story.owner.addMembers(scene.conv.id, [scene.user]), true, ''),
 
   floor: ({ story, conv, log, move }) => {
     const min = Math.min(log.head + 1, log.min + (move.pick % 10 === 0 ? log.head : move.pick % 12));

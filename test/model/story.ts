@@ -96,6 +96,7 @@ export class Story {
     const others = rest.map((move) => prepare(this, move));
     const firstDone = outcomeOf(leading);
     await Promise.race([stop.reached, firstDone]);
+    stop.disarm();
     let over = false;
     const restDone = Promise.all(others.map(outcomeOf)).finally(() => (over = true));
     await someoneWaits(this.world.app.deps.store.pool, () => over);

@@ -2,7 +2,7 @@
 import pg from 'pg';
 
 const textOf = (query: unknown): string =>
-  typeof query === 'string' ? query : String((query as { text?: unknown } | null)?.text ?? '');
+  typeof query === 'string' ? query : ((query as { text?: string } | null)?.text ?? '');
 
 /** @param tag the comment that opens the statements of one method of the store, such as `messages.seen` */
 export async function countStatements(tag: string, work: () => Promise<void>): Promise<number> {
