@@ -26,7 +26,7 @@ function toTold(config: Config) {
   return { log, say: isDemo ? out : info };
 }
 
-async function serve(config: Config): Promise<void> {
+async function serve(config: Config): Promise<true> {
   const { log, say } = toTold(config);
   let stopping: Promise<void> | null = null;
   // before the start: what is half open is closed too, the embedded Postgres last
@@ -44,6 +44,7 @@ async function serve(config: Config): Promise<void> {
     },
   });
   log.info({ url: (await starting).url, pid: process.pid }, 'ready');
+  return true;
 
   function stop(why: string): void {
     if (stopping) process.exit(1); // asked twice: at once
@@ -60,7 +61,8 @@ async function serve(config: Config): Promise<void> {
   }
 }
 
-async function run(args: readonly string[]): Promise<void> {
+/** True while something goes on: `serve` ends by a signal. */
+async function run(args: readonly string[]): Promise<boolean> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -74,22 +76,33 @@ async function run(args: readonly string[]): Promise<void> {
     },
   });
   const [command = 'serve', ...more] = positionals;
-  if (values.help) return void out(usage);
-  if (values.version) return void out(await version());
-  if (more.length > 0) throw new Error(`too many arguments: ${more.join(' ')}\n\n${usage}`);
+  if (values.help) out(usage);
+  else if (values.version) out(await version());
+  else if (more.length > 0) throw new Error(`too many arguments: ${more.join(' ')}\n\n${usage}`);
+  else if (command === 'serve') return serve(readConfig());
+  else await runOnce(command, values);
+  return false;
+}
+
+interface Flags {
+  readonly demo?: boolean;
+  readonly user?: string;
+  readonly device?: string;
+  readonly name?: string;
+}
+
+async function runOnce(command: string, { demo, user, device, name }: Flags): Promise<void> {
   const config = readConfig();
   const told = { log: createLog({ level: 'warn', to: 'stderr' }), say: command === 'device' ? err : out };
   switch (command) {
-    case 'serve':
-      return serve(config);
     case 'migrate':
       return runMigrate(config, told);
     case 'seed':
-      if (!values.demo) throw new Error('seed needs --demo: it makes the users ana, ben and cho');
+      if (!demo) throw new Error('seed needs --demo: it makes the users ana, ben and cho');
       return runSeed(config, told);
     case 'device':
-      if (values.user === undefined) throw new Error('device needs --user ID');
-      out(await runDevice(config, told, { user: values.user, device: values.device, name: values.name }));
+      if (user === undefined) throw new Error('device needs --user ID');
+      out(await runDevice(config, told, { user, device, name }));
       return;
     case 'restored':
       return runRestored(config, told);
@@ -98,4 +111,13 @@ async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-run(process.argv.slice(2)).catch(fail);
+// Said and done is done: a library's timer must not keep a finished command waiting.
+run(process.argv.slice(2))
+  .catch((error: unknown) => {
+    fail(error);
+    return false;
+  })
+  .then((goesOn) => {
+    if (!goesOn) process.exit();
+  })
+  .catch(fail);

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 
-const LEASE_LOCK = 7_236_970_003;
+export const LEASE_LOCK = 7_236_970_003;
 const takeWithinMs = 2_000;
 const retryEveryMs = 200;
 

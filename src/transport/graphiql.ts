@@ -64,7 +64,8 @@ async function renderPage(demo: DemoCredentials | null, as: string | null): Prom
   const options = {
     title: credential === null ? 'Tidemark' : `Tidemark as ${String(device)}`,
     defaultQuery: tour,
-    headers: JSON.stringify({ authorization: `Bearer ${credential ?? ''}`.trim() }, null, 2),
+    headers: JSON.stringify({ authorization: `Bearer ${credential ?? '<credential>'}` }, null, 2),
+    // the browser keeps tabs for every device alike, but no credential
     shouldPersistHeaders: false,
     subscriptionsProtocol: 'SSE',
     maxHistoryLength: 50,
@@ -85,10 +86,6 @@ const html = `<!doctype html>
     <script>
       const options = {options};
       document.title = options.title;
-      // Tabs are kept by the browser for every device alike: another device starts with tabs of its own.
-      const lastTitle = localStorage.getItem('tidemark:title');
-      if (lastTitle !== options.title) localStorage.removeItem('graphiql:tabState');
-      localStorage.setItem('tidemark:title', options.title);
       YogaGraphiQL.renderYogaGraphiQL(document.querySelector('#root'), options);
     </script>
   </body>
@@ -114,32 +111,50 @@ ${js};`;
 }
 
 const tour = `# Tidemark: every device of a user in step.
-# The Headers tab (below) holds who is asking. Run one operation at a time: Ctrl-Enter with the cursor in it.
+#
+# The Headers tab below says who is asking. Put the cursor
+# into an operation and press Ctrl-Enter.
 
 query Overview {
-  viewer { user { name } device { id } badge { unread convs } }
+  viewer { user { name } device { id } badge { unread } }
   convs(first: 10) {
-    nodes { id type title peer { name } head read delivered unread lastEvent { seq sender { id } text } }
+    nodes {
+      id type title peer { name }
+      head read delivered unread
+      lastEvent { seq sender { id } text }
+    }
   }
 }
 
-# Leave this running, and mark something read in another window, as another device of the same user.
+# Leave this one running, and act in another window as
+# another device: each is told, and its badge follows.
 subscription Live {
   hints {
     ... on Resync { reason }
-    ... on MessageHint { seq sender { name } event { text } conv { id unread } }
+    ... on MessageHint {
+      seq sender { name } event { text } conv { id unread }
+    }
     ... on ReadHint { read unread originDevice conv { id } }
     ... on ConvHint { contentType conv { id title } }
   }
 }
 
+# These two want an id of Overview in the Variables tab:
+# { "conv": "…", "seq": 3 }. Say it twice: it is sent once.
 mutation Say($conv: ID!) {
-  send(input: { conv: $conv, clientId: "from-graphiql-1", contentType: TEXT, content: { text: "Ahoy" } }) {
-    event { seq text } duplicate conv { id head unread }
-  }
+  send(
+    input: {
+      conv: $conv
+      clientId: "my-first-message"
+      contentType: TEXT
+      content: { text: "Ahoy" }
+    }
+  ) { duplicate event { seq text } conv { id head unread } }
 }
 
 mutation Read($conv: ID!, $seq: Seq!) {
-  markRead(conv: $conv, seq: $seq) { read unread head badge { unread } }
+  markRead(conv: $conv, seq: $seq) {
+    read unread head badge { unread }
+  }
 }
 `;

@@ -48,7 +48,7 @@ export function attachWebSockets(http: Server, options: WebSocketOptions): WebSo
   const { connections, gate } = options;
   const server = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
   http.on('upgrade', (request, socket, head) => {
-    upgrade(server, options.isAllowed, { request, socket, head });
+    upgrade(server, options, { request, socket, head });
   });
   useServer<Record<string, unknown>, Extra>(
     {
@@ -72,7 +72,7 @@ export function attachWebSockets(http: Server, options: WebSocketOptions): WebSo
 
 function upgrade(
   server: WebSocketServer,
-  isAllowed: OriginRule,
+  { isAllowed, log }: WebSocketOptions,
   { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
 ): void {
   const path = request.url?.split('?')[0];
@@ -83,6 +83,11 @@ function upgrade(
   }
   server.handleUpgrade(request, socket, head, (client) => {
     server.emit('connection', client, request);
+    // ws has closed the socket with the right code; graphql-ws would only print the error
+    client.removeAllListeners('error');
+    client.on('error', (error) => {
+      log.debug({ err: error }, 'a socket broke');
+    });
   });
 }
 
