@@ -53,7 +53,7 @@ export function requireFirst(value: number | null | undefined, fallback: number,
   return first;
 }
 
-/** A list of distinct user ids, 1 to `max`. */
+/** Distinct user ids, of at most `max` given. */
 export function requireUsers(values: readonly string[], name: string, max: number): UserId[] {
   if (values.length > max) throw overLimit(name, max, 'items');
   return [...new Set(values.map((value) => requireUserId(value, name)))];

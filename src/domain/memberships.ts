@@ -57,6 +57,7 @@ export async function addMembers(
 ): Promise<ConvAnswer> {
   const id = requireConvId(input.conv);
   const users = requireUsers(input.users, 'users', deps.limits.maxBatch);
+  if (users.length === 0) throw badInput('users is empty');
   return underLock(deps, viewer, id, users, async (scene) => {
     const conv = requireMay('addMembers', viewer, scene.conv, scene.actor);
     const fresh = users.filter((user) => scene.members.get(user)?.joined !== true);
