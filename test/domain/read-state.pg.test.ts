@@ -181,7 +181,9 @@ describe('announcing', () => {
     await ben1.send(id, 'behind the read'); // a read hint would have come first
     const fence = (row: object) => JSON.stringify(row).includes('TEXT');
     await Promise.all([others[0].until(fence), others[2].until(fence)]);
-    expect(others.flatMap(({ rows }): readonly object[] => rows).filter((row) => JSON.stringify(row).includes('"read":5'))).toEqual([]);
+    expect(
+      others.flatMap(({ rows }): readonly object[] => rows).filter((row) => JSON.stringify(row).includes('"read":5')),
+    ).toEqual([]);
     for (const { rows } of [others[1], others[3]]) expect(rows).toHaveLength(1);
     for (const user of ['ana', 'cho']) expect(readsTold(id, user)).toEqual([]);
     for (const { socket } of others) await socket.close();
