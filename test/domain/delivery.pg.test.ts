@@ -154,7 +154,7 @@ describe('installs', () => {
       await stop.reached;
       const progress = { isOver: false };
       const late = outcome(old.ack(id, 5)).finally(() => (progress.isOver = true));
-      await someoneWaits(world.app.deps.store.pool, () => progress.isOver);
+      await someoneWaits(world.app.databaseUrl, () => progress.isOver);
       const isOvertaken = !progress.isOver; // without a row to wait for it may come first
       stop.letGo();
       const renewed = old.as((await reinstall).credential);

@@ -99,7 +99,7 @@ async function attempt(write: string, row: string, ending: keyof typeof endings)
       (error: unknown) => (error instanceof Refused ? String(error.code) : String(error)),
     )
     .finally(() => (progress.isOver = true));
-  await someoneWaits(world.app.deps.store.pool, () => progress.isOver);
+  await someoneWaits(world.app.databaseUrl, () => progress.isOver);
   if (progress.isOver) return 'no wait';
   await endings[ending].end(scene);
   const before = await written();

@@ -246,7 +246,7 @@ describe('former members', () => {
       await stop.reached;
       let over = false;
       const other = (first === 'kick' ? read() : kick()).finally(() => (over = true));
-      await someoneWaits(world.app.deps.store.pool, () => over);
+      await someoneWaits(world.app.databaseUrl, () => over);
       expect(over).toBe(false);
       stop.letGo();
       await Promise.all([one, other]);

@@ -16,7 +16,7 @@ export async function waitingBehind<A, B>(
   let over = false;
   const following = second().finally(() => (over = true));
   following.catch(() => undefined);
-  await someoneWaits(app.deps.store.pool, () => over);
+  await someoneWaits(app.databaseUrl, () => over);
   const waited = !over;
   stop.letGo();
   const answers: [A, B] = [await leading, await following];

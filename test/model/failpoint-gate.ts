@@ -1,5 +1,5 @@
 // Places an interleaving: stops the next operation that reaches a failpoint, until it is let go.
-import type { Pool } from 'pg';
+import pg from 'pg';
 import type { Failpoint, FailpointName } from '../../src/domain/deps.js';
 
 export class FailpointGate {
@@ -28,12 +28,18 @@ export class FailpointGate {
   }
 }
 
-/** Resolves once some backend of this database waits for a lock. */
-export async function someoneWaits(pool: Pool, isOver: () => boolean): Promise<void> {
-  while (!isOver()) {
-    const { rowCount } = await pool.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1`,
-    );
-    if (rowCount) return;
+/** Resolves once some backend of this database waits for a lock. On a connection of its own: the service's may all be waiting. */
+export async function someoneWaits(databaseUrl: string, isOver: () => boolean): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    while (!isOver()) {
+      const { rowCount } = await client.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1`,
+      );
+      if (rowCount) return;
+    }
+  } finally {
+    await client.end();
   }
 }

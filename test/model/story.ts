@@ -99,7 +99,7 @@ export class Story {
     stop.disarm();
     let over = false;
     const restDone = Promise.all(others.map(outcomeOf)).finally(() => (over = true));
-    await someoneWaits(this.world.app.deps.store.pool, () => over);
+    await someoneWaits(this.world.app.databaseUrl, () => over);
     stop.letGo();
     const answers = [await firstDone, ...(await restDone)];
     [leading, ...others].forEach((prepared, at) => {
