@@ -63,9 +63,10 @@ async function renderPage(demo: DemoCredentials | null, as: string | null): Prom
   const credential = demo && device !== null ? await demo.credentialOf(device) : null;
   const options = {
     title: credential === null ? 'Tidemark' : `Tidemark as ${String(device)}`,
+    query: tour,
     defaultQuery: tour,
     headers: JSON.stringify({ authorization: `Bearer ${credential ?? '<credential>'}` }, null, 2),
-    // the browser keeps tabs for every device alike, but no credential
+    // the page brings the credential each time, the browser keeps none
     shouldPersistHeaders: false,
     subscriptionsProtocol: 'SSE',
     maxHistoryLength: 50,
@@ -86,7 +87,8 @@ const html = `<!doctype html>
     <script>
       const options = {options};
       document.title = options.title;
-      YogaGraphiQL.renderYogaGraphiQL(document.querySelector('#root'), options);
+      // Windows of several devices must not take each other's tabs.
+      YogaGraphiQL.renderYogaGraphiQL(document.querySelector('#root'), { ...options, storage: sessionStorage });
     </script>
   </body>
 </html>
