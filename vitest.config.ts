@@ -11,6 +11,8 @@ export default defineConfig({
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
     pool: 'forks',
+    // Loading the service again for each file costs more than most files' tests.
+    isolate: false,
     // Most of the time goes into waiting for Postgres, so even two cores run two files.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 30_000,

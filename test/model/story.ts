@@ -99,9 +99,10 @@ export class Story {
     stop.disarm();
     let over = false;
     const restDone = Promise.all(others.map(outcomeOf)).finally(() => (over = true));
-    await someoneWaits(this.world.app.databaseUrl, () => over);
-    stop.letGo();
-    const answers = [await firstDone, ...(await restDone)];
+    restDone.catch(() => undefined); // told below
+    // it ends when the others do, if none of them has to wait
+    await someoneWaits(this.world.app.databaseUrl, () => over).finally(stop.letGo);
+    const answers = (await Promise.all([firstDone, restDone])).flat();
     [leading, ...others].forEach((prepared, at) => {
       const answer = answers[at];
       if (!answer) return;
