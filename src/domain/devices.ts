@@ -6,7 +6,7 @@ import type { Tx } from '../store/store.js';
 import { requirePerson } from './access.js';
 import { commit, type Tell } from './commit.js';
 import type { Deps } from './deps.js';
-import { DomainError, badInput, forbidden, overLimit, refusal } from './errors.js';
+import { DomainError, badInput, forbidden, overLimit, refusal, staleInstall } from './errors.js';
 import { requireDeviceId, requireShort, requireUserId } from './input.js';
 
 /** What a credential claims. */
@@ -55,7 +55,8 @@ export async function authenticateDevice(deps: Deps, credential: string): Promis
   if (stored.revoked) return refused(refusal('revoked'));
   if (presented.installEpoch > stored.installEpoch) return refused(unknown());
   const proven: ProvenDevice = { ...presented, user: stored.user };
-  if (presented.installEpoch < stored.installEpoch) return { viewer: null, refusal: stale(stored), proven };
+  if (presented.installEpoch < stored.installEpoch)
+    return { viewer: null, refusal: staleInstall(stored.installEpoch), proven };
   if (Date.now() - (stored.lastSeenAt?.getTime() ?? 0) > seenEveryMs) await deps.store.devices.seen(stored.id);
   const viewer: DeviceViewer = {
     kind: 'device',
@@ -64,10 +65,6 @@ export async function authenticateDevice(deps: Deps, credential: string): Promis
     installEpoch: stored.installEpoch,
   };
   return { viewer, refusal: null, proven };
-}
-
-function stale({ installEpoch }: { readonly installEpoch: number }): DomainError {
-  return new DomainError('STALE_INSTALL', 'this credential is of an earlier install of the device', { installEpoch });
 }
 
 export const devices = (deps: Deps, viewer: Viewer): Promise<Device[]> =>
@@ -135,7 +132,7 @@ export async function reinstall(deps: Deps, auth: Authentication, input: { insta
     if (!before || Buffer.compare(before.secretHash, hashOf(proven.secret)) !== 0) throw unknown();
     if (before.revoked) throw refusal('revoked');
     if (before.installId !== installId) {
-      if (await tx.devices.wasInstalled(before.id, installId)) throw stale(before);
+      if (await tx.devices.wasInstalled(before.id, installId)) throw staleInstall(before.installEpoch);
       await tx.devices.beginInstall(before, installId);
       tellDevice(tell, before, before.installEpoch + 1, 'STALE_INSTALL');
     }

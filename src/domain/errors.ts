@@ -58,9 +58,13 @@ export const forbidden = (message: string) => new DomainError('FORBIDDEN', messa
 export const notMember = () => new DomainError('NOT_MEMBER', 'no such conversation for this viewer');
 export const cursorAhead = (head: number) => new DomainError('CURSOR_AHEAD', `the log ends at ${head}`, { head });
 
+export const staleInstall = (installEpoch: number) =>
+  new DomainError('STALE_INSTALL', 'this credential is of an earlier install of the device', { installEpoch });
+
 /** A refusal that a database function decided under the lock, as the error that the client sees. */
 export function refusal(status: string, facts: { readonly head?: number | null } = {}): DomainError {
-  switch (status) {
+  const [name, epoch] = status.split(' ');
+  switch (name) {
     case 'not_member':
       return notMember();
     case 'cursor_ahead':
@@ -68,7 +72,7 @@ export function refusal(status: string, facts: { readonly head?: number | null }
     case 'revoked':
       return new DomainError('UNAUTHENTICATED', 'this device has been revoked', { reason: 'REVOKED' });
     case 'stale_install':
-      return new DomainError('STALE_INSTALL', 'this credential is of an earlier install of the device');
+      return staleInstall(Number(epoch));
     case 'conflict':
       return new DomainError('IDEMPOTENCY_CONFLICT', 'this clientId was used for something else');
     case 'bad_quote':

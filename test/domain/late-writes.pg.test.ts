@@ -96,7 +96,11 @@ async function attempt(write: string, row: string, ending: keyof typeof endings)
   const answer = (writes[write]?.(scene) ?? Promise.resolve())
     .then(
       () => 'written',
-      (error: unknown) => (error instanceof Refused ? String(error.code) : String(error)),
+      (error: unknown) => {
+        if (!(error instanceof Refused)) return String(error);
+        if (error.code === 'STALE_INSTALL') expect(error.extensions).toMatchObject({ installEpoch: 1 });
+        return String(error.code);
+      },
     )
     .finally(() => (progress.isOver = true));
   await someoneWaits(world.app.databaseUrl, () => progress.isOver);

@@ -46,7 +46,8 @@ SELECT m.user_id, m.conv_id, c.type, c.title, c.join_policy, c.history_visible, 
                                 AND NOT p.superseded AND e.seq BETWEEN p.from_seq AND p.to_seq))) END AS unread
   FROM members m JOIN conversations c ON c.id = m.conv_id;
 
--- What the device row says of a presented credential: 'ok' | 'revoked' | 'stale_install'. No device: not a device's request.
+-- What the device row says of a presented credential: 'ok' | 'revoked' | 'stale_install <epoch now>'. No device: not a device's
+-- request.
 -- VOLATILE, so that in a RETURNING it sees what was committed while the statement waited for a lock (I3, I5).
 CREATE FUNCTION device_status(p_device text, p_epoch integer) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
@@ -55,7 +56,7 @@ BEGIN
   IF p_device IS NULL THEN RETURN 'ok'; END IF;
   SELECT * INTO d FROM devices x WHERE x.id = p_device;
   RETURN CASE WHEN d.id IS NULL OR d.revoked_at IS NOT NULL THEN 'revoked'
-              WHEN d.install_epoch <> p_epoch THEN 'stale_install' ELSE 'ok' END;
+              WHEN d.install_epoch <> p_epoch THEN 'stale_install ' || d.install_epoch ELSE 'ok' END;
 END $$;
 
 CREATE FUNCTION can_see(p_user text, p_conv uuid, p_seq bigint) RETURNS boolean
@@ -281,7 +282,7 @@ END $$;
 CREATE FUNCTION mark_read(p_user text, p_device text, p_epoch integer, p_conv uuid, p_seq bigint,
    OUT status text, OUT moved boolean, OUT read bigint, OUT unread bigint, OUT head bigint, OUT conv_type conv_type)
 LANGUAGE plpgsql AS $$
-DECLARE t record; n bigint;
+DECLARE t record; n bigint; v_device text;
 BEGIN
   LOOP
     t := read_facts(p_user, p_conv, p_seq);
@@ -295,7 +296,8 @@ BEGIN
       -- lost to a concurrent markRead: the next look answers with its value (the change number drawn is a harmless gap)
       IF NOT moved THEN CONTINUE; END IF;
     END IF;
-    IF device_status(p_device, p_epoch) <> 'ok' THEN status := device_status(p_device, p_epoch); END IF;
+    v_device := device_status(p_device, p_epoch);
+    IF v_device <> 'ok' THEN status := v_device; END IF;
     RETURN;
   END LOOP;
 END $$;
