@@ -63,7 +63,7 @@ export const staleInstall = (installEpoch: number) =>
 
 /** A refusal that a database function decided under the lock, as the error that the client sees. */
 export function refusal(status: string, facts: { readonly head?: number | null } = {}): DomainError {
-  const [name, epoch] = status.split(' ');
+  const [name = '', epoch] = status.split(' ');
   switch (name) {
     case 'not_member':
       return notMember();
