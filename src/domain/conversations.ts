@@ -17,7 +17,7 @@ import type { Deps } from './deps.js';
 import { DomainError, badInput, notMember, overLimit } from './errors.js';
 import { fingerprintOf, fromOpaque, requireClientId, requireConvId, requireFirst, requireShort } from './input.js';
 import { requireUserId, requireUsers, toOpaque } from './input.js';
-import { tellOfMembership } from './memberships.js';
+import { tellOfMembership, type ConvAnswer } from './memberships.js';
 
 /** The conversation as the viewer sees it; the service key by itself sees it as nobody in particular. */
 export async function conv(deps: Deps, viewer: Viewer, id: ConvId): Promise<Conv> {
@@ -79,11 +79,6 @@ export interface CreateConvInput {
   readonly historyVisible?: boolean | null | undefined;
   readonly joinPolicy?: JoinPolicy | null | undefined;
 }
-export interface ConvAnswer {
-  readonly conv: ConvId;
-  readonly duplicate: boolean;
-}
-
 /** What was asked for, checked and in one form, so that the same request has the same fingerprint. */
 interface Wish {
   readonly creator: UserId;

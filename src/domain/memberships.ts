@@ -16,10 +16,14 @@ import type { Tx } from '../store/store.js';
 import { directForEver, requireCurrent, requireMay, requireMayRemove, requirePerson } from './access.js';
 import { commit, type Tell } from './commit.js';
 import type { ContentTypeName } from './content-types.js';
-import type { ConvAnswer } from './conversations.js';
 import type { Deps } from './deps.js';
 import { badInput, forbidden, notMember, overLimit } from './errors.js';
 import { requireConvId, requireFirst, requireUserId, requireUsers } from './input.js';
+
+export interface ConvAnswer {
+  readonly conv: ConvId;
+  readonly duplicate: boolean;
+}
 
 /** What a membership change knows once the lock is held: all of it is fresh (M5). */
 interface Scene {

@@ -1,14 +1,8 @@
 // Conversations as the viewer sees them.
-import {
-  conv as loadConv,
-  convs,
-  createConv,
-  setConvSettings,
-  toConvCursor,
-  type ConvAnswer,
-} from '../domain/conversations.js';
+import { conv as loadConv, convs, createConv, setConvSettings, toConvCursor } from '../domain/conversations.js';
 import { requirePerson } from '../domain/access.js';
 import { requireConvId } from '../domain/input.js';
+import type { ConvAnswer } from '../domain/memberships.js';
 import type { Conv, ConvId } from '../model.js';
 import { builder, priced } from './builder.js';
 import { connectionOf, toConnection, type ConnectionShape } from './connections.js';

@@ -7,8 +7,9 @@ export const generation = (db: Db) => ({
     return id;
   },
 
-  /** After a restore: every log a new epoch, no position above its head. */
+  /** After a restore: every log a new epoch, no position above its head. In a transaction; takes as long as it takes. */
   async begin(): Promise<string> {
+    await db.$executeRaw(sql`/* generation.begin */ SET LOCAL statement_timeout = 0`);
     const { id } = await row<{ id: string }>(db, sql`/* generation.begin */ SELECT begin_generation()::text AS id`);
     return id;
   },

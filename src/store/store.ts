@@ -37,12 +37,14 @@ export interface Store extends Tx, AsyncDisposable {
   /** Several statements that read one snapshot. */
   read<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** READ COMMITTED, as the functions of the log core need. May run `work` again: it must have no effect outside of tx. */
-  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Tx) => Promise<T>, timeoutMs?: number): Promise<T>;
   /** The pool itself, for what is no statement of the model: migration state, health. */
   readonly pool: pg.Pool;
 }
 
 const maxTries = 5;
+const maxWaitMs = 5_000;
+const maxTransactionMs = 10_000;
 // serialization failure, deadlock; unique violation: another transaction took the same key first (L3)
 const lostRaces = new Set(['40001', '40P01', '23505']);
 
@@ -68,8 +70,8 @@ export function createStore({ url, poolMax, onError }: StoreOptions): Store {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolMax,
-    connectionTimeoutMillis: 5_000,
-    statement_timeout: 10_000,
+    connectionTimeoutMillis: maxWaitMs,
+    statement_timeout: maxTransactionMs,
     // compiling a plan costs more than it saves here
     options: '-c jit=off',
     application_name: 'tidemark',
@@ -83,13 +85,13 @@ export function createStore({ url, poolMax, onError }: StoreOptions): Store {
     read: (work) =>
       prisma.$transaction(async (db) => work(bind(db)), {
         isolationLevel: 'RepeatableRead',
-        maxWait: 5_000,
-        timeout: 10_000,
+        maxWait: maxWaitMs,
+        timeout: maxTransactionMs,
       }),
-    async transaction(work) {
+    async transaction(work, timeoutMs = maxTransactionMs) {
       for (let tries = 1; ; tries++) {
         try {
-          return await prisma.$transaction(async (db) => work(bind(db)), { maxWait: 5_000, timeout: 10_000 });
+          return await prisma.$transaction(async (db) => work(bind(db)), { maxWait: maxWaitMs, timeout: timeoutMs });
         } catch (error) {
           if (tries === maxTries || !isLostRace(error)) throw error;
         }
