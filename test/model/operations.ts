@@ -126,6 +126,8 @@ const operations: Record<Move['kind'], (scene: Scene) => Operation> = {
         const isAllowed = who === null || target?.sender === who;
         if (!target?.recallable || seq < log.min || !isAllowed || (who !== null && !log.sees(who, seq)))
           return refused('NOT_RECALLABLE');
+        if (who !== null && target.recalledBy !== null && !log.sees(who, target.recalledBy))
+          return refused('NOT_RECALLABLE');
         return { seq: target.recalledBy ?? log.head + 1, target: seq, recalled: true, content: null };
       },
     };

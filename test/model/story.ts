@@ -149,7 +149,7 @@ export class Story {
     return {
       id,
       head: log.headFor(user),
-      minSeq: log.min,
+      minSeq: log.isJoined(user) ? log.min : Math.min(log.min, log.headFor(user) + 1),
       delivered: device.cursors.get(id) ?? 0,
       read: log.read(user),
       unread: log.unreadSeqs(user).length,

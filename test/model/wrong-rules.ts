@@ -61,19 +61,10 @@ export const wrongRules: Readonly<Record<string, readonly Change[]>> = {
   'markRead: floor event gone': [['ELSIF x < f.min_seq THEN cx := f.min_msg_no;', '']],
   'markRead: no cap for former members': [['x := least(p_seq, f.to_seq);', 'x := p_seq;']],
   'markRead: last write wins': [
-    ['wants := NOT ahead AND x > f.read_seq;', 'wants := NOT ahead;'],
+    ['rises := NOT ahead AND x > f.read_seq;', 'rises := NOT ahead;'],
     ['AND (m.read_seq < t.x OR m.marked_unread AND m.read_seq = t.y)', ''],
   ],
   'markRead: above head taken': [['ahead := x > head;', 'ahead := false;']],
-  'markRead answer: floor above the position': [
-    ['THEN p_no ELSE mine_no(p_user, p_conv, c.min_seq - 1) END', 'THEN p_no ELSE p_no END'],
-  ],
-  'markRead answer: own recalled ones subtracted': [
-    [
-      'AND e.seq > y AND e.seq <= read_facts.head AND e.sender_id IS DISTINCT FROM p_user)',
-      'AND e.seq > y AND e.seq <= read_facts.head)',
-    ],
-  ],
   'leave: the closing event is not seen': [['SET to_seq = p_seq, to_msg_no', 'SET to_seq = p_seq - 1, to_msg_no']],
   'send: own ordinal not kept': [['SET own_no = m.own_no + n, last_own_seq', 'SET own_no = m.own_no, last_own_seq']],
   'send: a former member may send': [

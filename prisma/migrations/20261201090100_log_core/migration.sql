@@ -18,7 +18,8 @@ SELECT user_id, conv_id, from_seq, to_seq FROM past_periods WHERE NOT superseded
 
 -- A conversation as a user sees it: one row per (user, conversation). The only definition of unread (U1).
 CREATE VIEW conv_state AS
-SELECT m.user_id, m.conv_id, c.type, c.title, c.join_policy, c.history_visible, c.mode, c.info_version, c.epoch, c.min_seq,
+SELECT m.user_id, m.conv_id, c.type, c.title, c.join_policy, c.history_visible, c.mode, c.info_version, c.epoch,
+       least(c.min_seq, m.to_seq + 1) AS min_seq,            -- a former member is not told how far the floor has risen since
        CASE m.user_id WHEN c.direct_low THEN c.direct_high WHEN c.direct_high THEN c.direct_low END AS peer_id,
        coalesce(m.to_seq, c.head) AS head, coalesce(m.to_at, c.head_at) AS active_at, m.read_seq,
        m.to_seq IS NULL AND c.dissolved_seq IS NULL AS joined, m.muted, m.role,
@@ -87,7 +88,8 @@ BEGIN
   VALUES (p_conv, seq, v_msg, p_sender, v_at, p_kind, p_type, p_counts, p_via, p_content, p_target);
 END $$;
 
--- send: 'ok' | 'duplicate' | 'conflict' | 'not_member' | 'cursor_ahead' | 'bad_quote' | 'revoked' | 'stale_install'.
+-- send: 'ok' | 'duplicate' | 'conflict' | 'not_member' | 'cursor_ahead' | 'bad_quote', or what
+-- device_status says.
 -- A client id that another conversation takes at the same moment raises unique_violation: roll back and ask again (L3).
 CREATE FUNCTION send_event(p_conv uuid, p_user text, p_device text, p_epoch integer, p_via event_via, p_client text, p_type text,
                            p_counts boolean, p_content jsonb, p_fingerprint bytea, p_quote bigint, p_mentions text[],
@@ -171,8 +173,8 @@ BEGIN
   UPDATE conversations x SET member_count = x.member_count - cardinality(p_users) WHERE x.id = p_conv;
 END $$;
 
--- recall: 'ok' | 'already' | 'not_member' | 'not_recallable' | 'revoked' | 'stale_install'. The sender within the window, an
--- owner or admin at any time (L6). audience: the members now; any answer but 'ok' has none.
+-- recall: 'ok' | 'already' | 'not_member' | 'not_recallable', or what device_status says. The sender within the window, an owner
+-- or admin at any time (L6). audience: the members now; any answer but 'ok' has none.
 CREATE FUNCTION recall_event(p_conv uuid, p_user text, p_device text, p_epoch integer, p_via event_via, p_seq bigint,
                              p_window_ms bigint,
                              OUT status text, OUT seq bigint, OUT conv_type conv_type, OUT audience text[])
@@ -188,7 +190,11 @@ BEGIN
   SELECT * INTO e FROM events x WHERE x.conv_id = p_conv AND x.seq = p_seq AND x.seq >= c.min_seq AND x.kind = 'MESSAGE'
      AND can_see(p_user, p_conv, x.seq) AND (m.role IN ('OWNER', 'ADMIN') OR x.sender_id = p_user);
   IF NOT FOUND THEN status := 'not_recallable'; RETURN; END IF;
-  IF e.recalled_by IS NOT NULL THEN status := 'already'; seq := e.recalled_by; RETURN; END IF;
+  IF e.recalled_by IS NOT NULL THEN
+    status := CASE WHEN can_see(p_user, p_conv, e.recalled_by) THEN 'already' ELSE 'not_recallable' END;
+    seq := e.recalled_by;
+    RETURN;
+  END IF;
   IF m.role = 'MEMBER' AND clock_timestamp() > e.at + p_window_ms * interval '1 millisecond' THEN
     status := 'not_recallable';
     RETURN;
@@ -220,44 +226,25 @@ BEGIN
   RETURN coalesce(base - own, 0);
 END $$;
 
--- unread above any position y whose M is p_no
-CREATE FUNCTION unread_at(p_user text, p_conv uuid, y bigint, p_no bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
-DECLARE m members; c conversations; lo bigint;
-BEGIN
-  SELECT * INTO m FROM members x WHERE x.user_id = p_user AND x.conv_id = p_conv;
-  SELECT * INTO c FROM conversations x WHERE x.id = p_conv;
-  lo := greatest(y, m.first_seq - 1, c.min_seq - 1);
-  RETURN coalesce(m.to_msg_no, c.head_msg_no) - m.hidden_no - m.own_no
-    - CASE WHEN greatest(y, m.first_seq - 1) >= c.min_seq - 1 THEN p_no ELSE mine_no(p_user, p_conv, c.min_seq - 1) END
-    - CASE WHEN c.last_recalled_seq <= lo THEN 0
-           ELSE (SELECT count(*) FROM events e WHERE e.conv_id = p_conv AND e.recalled_by IS NOT NULL AND e.counts
-                    AND e.seq > lo AND e.seq <= coalesce(m.to_seq, c.head) AND e.sender_id IS DISTINCT FROM p_user
-                    AND (e.seq >= m.from_seq OR EXISTS (SELECT FROM past_periods p
-                          WHERE p.user_id = p_user AND p.conv_id = p_conv AND NOT p.superseded
-                            AND e.seq BETWEEN p.from_seq AND p.to_seq))) END;
-END $$;
-
 -- What a markRead finds, all of one snapshot: x = the position asked for (a former member is capped at the end of the last
--- period, R2), wants = it would rise, y = the position after it, no = M(u, y), and head and unread at y. M is a pure function
--- of (log, periods, x), so `no` stays right however late it is stored. At the head, with no recall behind it, it costs one query.
+-- period, R2), rises = it lies above the present one, y = the position after it, no = M(u, y). M is a pure function of
+-- (log, periods, y), so `no` stays right however late it is stored. At the head it costs one query.
 CREATE FUNCTION read_facts(p_user text, p_conv uuid, p_seq bigint,
-   OUT x bigint, OUT wants boolean, OUT ahead boolean, OUT no bigint, OUT y bigint, OUT head bigint, OUT unread bigint,
-   OUT conv_type conv_type, OUT marked boolean)
+   OUT x bigint, OUT rises boolean, OUT ahead boolean, OUT no bigint, OUT y bigint, OUT head bigint, OUT marked boolean)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE f record; cx bigint; own bigint;
 BEGIN
   SELECT m.from_seq, m.to_seq, m.to_msg_no, m.hidden_no, m.own_no, m.last_own_seq, m.read_seq, m.read_no, m.marked_unread,
-         c.type, c.head, c.head_msg_no, c.min_seq, c.min_msg_no, c.last_recalled_seq INTO f
+         c.head, c.head_msg_no, c.min_seq, c.min_msg_no INTO f
     FROM members m, conversations c WHERE m.user_id = p_user AND m.conv_id = p_conv AND c.id = p_conv;
   IF NOT FOUND THEN RETURN; END IF;
-  conv_type := f.type;
   marked := f.marked_unread;
   x := least(p_seq, f.to_seq);
   head := coalesce(f.to_seq, f.head);
   ahead := x > head;
-  wants := NOT ahead AND x > f.read_seq;
-  y := CASE WHEN wants THEN x ELSE f.read_seq END;
-  IF NOT wants OR x < f.min_seq - 1 THEN no := f.read_no;
+  rises := NOT ahead AND x > f.read_seq;
+  y := CASE WHEN rises THEN x ELSE f.read_seq END;
+  IF NOT rises OR x < f.min_seq - 1 THEN no := f.read_no;
   ELSIF x < f.from_seq THEN no := mine_no(p_user, p_conv, x);
   ELSE
     IF x = f.head THEN cx := f.head_msg_no; ELSIF x < f.min_seq THEN cx := f.min_msg_no;
@@ -267,39 +254,32 @@ BEGIN
             AND e.seq > x ORDER BY e.seq LIMIT 1; END IF;
     no := least(cx, f.to_msg_no) - f.hidden_no - own;
   END IF;
-  IF y < f.from_seq - 1 OR y < f.min_seq - 1 THEN unread := unread_at(p_user, p_conv, y, no);
-  ELSE
-    unread := coalesce(f.to_msg_no, f.head_msg_no) - f.hidden_no - f.own_no - no;
-    IF f.last_recalled_seq > y THEN
-      unread := unread - (SELECT count(*) FROM events e WHERE e.conv_id = p_conv AND e.recalled_by IS NOT NULL AND e.counts
-                             AND e.seq > y AND e.seq <= read_facts.head AND e.sender_id IS DISTINCT FROM p_user);
-    END IF;
-  END IF;
 END $$;
 
--- mark_read: 'ok' | 'not_member' | 'cursor_ahead' | 'revoked' | 'stale_install'. moved: announce it (R4). The guard in the
--- UPDATE is the merge (R3). The device is looked at after the last wait for a lock (I3).
+-- mark_read: 'ok' | 'not_member' | 'cursor_ahead', or what device_status says. moved: announce it (R4); else a concurrent
+-- markRead went further, or there was nothing to do. The guard in the UPDATE is the merge (R3). The answer is read from
+-- conv_state afterwards; the device is looked at after the last wait for a lock (I3).
 CREATE FUNCTION mark_read(p_user text, p_device text, p_epoch integer, p_conv uuid, p_seq bigint,
    OUT status text, OUT moved boolean, OUT read bigint, OUT unread bigint, OUT head bigint, OUT conv_type conv_type)
 LANGUAGE plpgsql AS $$
 DECLARE t record; n bigint; v_device text;
 BEGIN
-  LOOP
-    t := read_facts(p_user, p_conv, p_seq);
-    status := CASE WHEN t.head IS NULL THEN 'not_member' WHEN t.ahead THEN 'cursor_ahead' ELSE 'ok' END;
-    moved := false; read := t.y; unread := t.unread; head := t.head; conv_type := t.conv_type;
-    IF status = 'ok' AND (t.wants OR t.marked) THEN
+  t := read_facts(p_user, p_conv, p_seq);
+  status := CASE WHEN t.head IS NULL THEN 'not_member' WHEN t.ahead THEN 'cursor_ahead' ELSE 'ok' END;
+  moved := false;
+  head := t.head;
+  IF status = 'ok' THEN
+    IF t.rises OR t.marked THEN
       UPDATE users u SET change_no = u.change_no + 1 WHERE u.id = p_user RETURNING u.change_no INTO n;
       UPDATE members m SET read_seq = t.y, read_no = t.no, marked_unread = false, change_no = n
        WHERE m.user_id = p_user AND m.conv_id = p_conv AND (m.read_seq < t.x OR m.marked_unread AND m.read_seq = t.y);
       moved := FOUND;
-      -- lost to a concurrent markRead: the next look answers with its value (the change number drawn is a harmless gap)
-      IF NOT moved THEN CONTINUE; END IF;
     END IF;
-    v_device := device_status(p_device, p_epoch);
-    IF v_device <> 'ok' THEN status := v_device; END IF;
-    RETURN;
-  END LOOP;
+    SELECT s.read_seq, s.unread, s.head, s.type INTO read, unread, head, conv_type
+      FROM conv_state s WHERE s.user_id = p_user AND s.conv_id = p_conv;
+  END IF;
+  v_device := device_status(p_device, p_epoch);
+  IF v_device <> 'ok' THEN status := v_device; END IF;
 END $$;
 
 -- The seqs that make up the number (U6): the definition U1, by counting rows. At most p_first + 1, to tell whether there are more.
