@@ -8,5 +8,7 @@ export interface LogOptions {
 }
 
 export function createLog({ level, to = 'stdout' }: LogOptions): Logger {
-  return pino({ level, base: { pid: process.pid } }, pino.destination(to === 'stdout' ? 1 : 2));
+  // a driver's error may hold the command that failed: of Redis, AUTH with its password
+  const redact = { paths: ['err.command', 'err.parent.command'], remove: true };
+  return pino({ level, redact, base: { pid: process.pid } }, pino.destination(to === 'stdout' ? 1 : 2));
 }

@@ -142,7 +142,7 @@ export class BadgeFeeds {
       stream.put(await feed.load());
     } catch (error) {
       await stream.return();
-      this.#options.log.warn({ err: error }, 'the hint bus does not answer');
+      this.#options.log.warn({ err: error }, 'live badges could not begin');
       throw new DomainError('INTERNAL_SERVER_ERROR', 'live badges are not available now, try again');
     }
     return stream;

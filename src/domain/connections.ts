@@ -77,7 +77,12 @@ export class Connections implements AsyncDisposable {
       resync: () => undefined,
     });
     this.#open.set(connection, listening);
-    await this.#checkThese([connection]);
+    try {
+      await this.#checkThese([connection]);
+    } catch (error) {
+      this.release(connection);
+      throw error;
+    }
     return connection;
   }
 

@@ -152,7 +152,9 @@ async function openDirect(tx: Tx, tell: Tell, viewer: Viewer, { creator, others 
   await tx.conversations.insert({ id, type: 'DIRECT', direct: [low, high], ...rest });
   await tx.memberships.open(id, [low, high], 'MEMBER', 1);
   const originDevice = deviceOf(viewer)?.device ?? null;
-  tell([low, high], { kind: 'conv', conv: id, conversationType: 'DIRECT', contentType: 'DIRECT_CREATE', originDevice });
+  const hint = { kind: 'conv', conv: id, conversationType: 'DIRECT', contentType: 'DIRECT_CREATE' } as const;
+  tell([creator], { ...hint, originDevice });
+  tell(others, { ...hint, originDevice: null });
   return { conv: id, duplicate: false };
 }
 

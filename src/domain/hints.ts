@@ -1,7 +1,7 @@
 // A subscriber's hints: from the mailbox, with what was selected beyond them loaded as each item is sent (H1), and never
 // lower than what the same socket was sent before (H8).
 import { Mailbox } from '../hints/mailbox.js';
-import type { Conv, Hint, LogEvent, Resync, Viewer } from '../model.js';
+import type { Conv, Hint, LogEvent, Resync, UserId, Viewer } from '../model.js';
 import { requireDevice, toLook } from './access.js';
 import type { Connection, Numbers } from './connections.js';
 import type { Deps } from './deps.js';
@@ -64,6 +64,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   readonly #mailbox: Mailbox;
   readonly #selected: Readonly<Record<Hint['kind'], Selected>>;
   #giveBack: (() => void) | null = null;
+  #closed = false;
 
   constructor(
     deps: Deps,
@@ -85,9 +86,14 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     const { value } = result;
     if (value.kind === 'resync') return { done: false, value };
     const giveBack = await this.#connection.turn();
+    // ended while it waited: nobody comes back to end this turn
+    if (this.#closed) {
+      giveBack();
+      return { done: true, value: undefined };
+    }
     this.#giveBack = giveBack;
     try {
-      return { done: false, value: await this.#prepare(value) };
+      return { done: false, value: await this.#prepare(withoutForeignDevice(value, this.#connection.viewer.user)) };
     } catch (error) {
       this.#endTurn();
       this.#deps.log.warn({ err: error }, 'a hint could not be completed');
@@ -96,6 +102,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   }
 
   async return(): Promise<IteratorResult<SentItem, undefined>> {
+    this.#closed = true;
     this.#endTurn();
     await this.#mailbox.return();
     return { done: true, value: undefined };
@@ -154,6 +161,11 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     });
     return shown;
   }
+}
+
+/** Which device wrote is for the writer's own devices only. */
+function withoutForeignDevice(hint: Hint, user: UserId): Hint {
+  return hint.kind === 'message' && hint.sender !== user ? { ...hint, originDevice: null } : hint;
 }
 
 function fromHint(hint: Hint): HintItem['conv'] {

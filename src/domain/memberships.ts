@@ -144,11 +144,12 @@ async function tellOfReads(
   users: readonly UserId[],
 ): Promise<void> {
   const states = await tx.conversations.seen(users.map((user) => ({ user, device: null, installEpoch: 0, conv: id })));
-  const originDevice = deviceOf(viewer)?.device ?? null;
   users.forEach((user, index) => {
     const state = states[index];
     if (!state) return;
     const { read, unread, head } = state;
+    // the device is somebody else's, unless the user joined by themselves
+    const originDevice = viewer.kind === 'device' && viewer.user === user ? viewer.device : null;
     tell([user], { kind: 'read', conv: id, conversationType: type, read, unread, head, originDevice });
   });
 }
@@ -195,12 +196,12 @@ export function tellOfMembership(
 export async function members(
   deps: Deps,
   viewer: Viewer,
-  conv: { readonly id: ConvId; readonly joined: boolean },
+  conv: ConvId,
   input: { first?: number | null | undefined; after?: string | null | undefined },
 ): Promise<Page<Member>> {
   const first = requireFirst(input.first, 50, deps.limits.maxPage);
   const after = input.after == null ? null : requireUserId(input.after, 'after');
-  if (viewer.kind !== 'service' && !conv.joined) return { items: [], hasPrevious: false, hasNext: false };
-  const found = await deps.store.memberships.page(conv.id, after, first);
+  const looking = viewer.kind === 'service' ? null : viewer.user;
+  const found = await deps.store.memberships.page(conv, looking, after, first);
   return { items: found.slice(0, first), hasPrevious: after !== null, hasNext: found.length > first };
 }

@@ -22,7 +22,8 @@ export function connectRedis(url: string, name: string, log: BusLog, options: Re
   });
   let told = '';
   redis.on('error', (error: Error) => {
-    if (error.message !== told) log.warn({ err: error, connection: name }, 'Redis cannot be reached; trying again');
+    if (error.message !== told)
+      log.warn({ reason: error.message, connection: name }, 'Redis cannot be reached; trying again');
     told = error.message;
   });
   redis.on('ready', () => (told = ''));

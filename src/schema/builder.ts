@@ -1,11 +1,23 @@
 // The Pothos builder: what every file of this folder adds its types to, and the price of a query (P1).
 import SchemaBuilder from '@pothos/core';
-import ComplexityPlugin, { ComplexityErrorKind } from '@pothos/plugin-complexity';
+import ComplexityPlugin, { ComplexityErrorKind, complexityFromQuery } from '@pothos/plugin-complexity';
+import { Kind, type GraphQLResolveInfo } from 'graphql';
 import { overLimit } from '../domain/errors.js';
 import type { Seq } from '../model.js';
 import type { Context } from './context.js';
 
 const max = { depth: 12, breadth: 400, complexity: 60_000 };
+
+function tooMuch(kind: ComplexityErrorKind) {
+  switch (kind) {
+    case ComplexityErrorKind.Depth:
+      return overLimit('the depth of a query', max.depth, 'levels');
+    case ComplexityErrorKind.Breadth:
+      return overLimit('a query', max.breadth, 'fields');
+    case ComplexityErrorKind.Complexity:
+      return overLimit('the cost of a query', max.complexity, 'fields to resolve');
+  }
+}
 
 export const builder = new SchemaBuilder<{
   Context: Context;
@@ -24,29 +36,38 @@ export const builder = new SchemaBuilder<{
     // a list costs what its page size says, see `priced`; without one it is short
     defaultListMultiplier: 1,
     limit: max,
-    complexityError: (kind) => {
-      switch (kind) {
-        case ComplexityErrorKind.Depth:
-          return overLimit('the depth of a query', max.depth, 'levels');
-        case ComplexityErrorKind.Breadth:
-          return overLimit('a query', max.breadth, 'fields');
-        case ComplexityErrorKind.Complexity:
-          return overLimit('the cost of a query', max.complexity, 'fields to resolve');
-      }
-    },
+    complexityError: tooMuch,
   },
 });
 
-/** The price of a page: what is selected in it, as many times as it may have items. */
-export const priced = (items: number | null | undefined, fallback: number) => ({
-  field: 1,
-  multiplier: Math.max(1, items ?? fallback),
+/** What a field costs that asks the database by itself, in fields of a row that is there already. */
+export const statement = 200;
+
+/**
+ * The price of a page: what is selected in it, as many times as it may have items. More than any page may have is priced as
+ * the largest, so that the page's own limit is what the answer names.
+ */
+export const priced = (items: number | null | undefined, fallback: number, base = statement) => ({
+  field: base,
+  multiplier: Math.min(1_000, Math.max(1, items ?? fallback)),
 });
+
+/** Pothos prices a subscription at its first item; this does at the start, before anything listens. */
+export function requireAffordable(context: Context, info: GraphQLResolveInfo): void {
+  const definitions = [info.operation, ...Object.values(info.fragments)];
+  const { depth, breadth, complexity } = complexityFromQuery(
+    { kind: Kind.DOCUMENT, definitions },
+    { schema: info.schema, ctx: context, variables: info.variableValues },
+  );
+  if (depth > max.depth) throw tooMuch(ComplexityErrorKind.Depth);
+  if (breadth > max.breadth) throw tooMuch(ComplexityErrorKind.Breadth);
+  if (complexity > max.complexity) throw tooMuch(ComplexityErrorKind.Complexity);
+}
 
 builder.queryType({ description: 'Every field needs a credential; without one only introspection answers.' });
 builder.mutationType({
   description:
-    'Root fields are nullable: one that fails does not take the committed answers of its siblings with it. A failed mutation has changed nothing.',
+    'Root fields are nullable: one that fails does not take the committed answers of its siblings with it. A failed mutation has changed nothing, but for INTERNAL_SERVER_ERROR: then nothing is known, repeat it with the same clientId.',
 });
 builder.subscriptionType({
   description:

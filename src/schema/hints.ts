@@ -1,13 +1,13 @@
 // Live hints: `message`, `readChanged`, and `hints` for both and the rest.
 import type { GraphQLResolveInfo } from 'graphql';
 import type { ContentTypeName } from '../domain/content-types.js';
-import { subscribe, type HintItem, type Selected, type SentItem } from '../domain/hints.js';
+import { subscribe, type HintItem, type HintStream, type Selected, type SentItem } from '../domain/hints.js';
 import type { Conv, Hint, Resync } from '../model.js';
-import { builder } from './builder.js';
+import { builder, requireAffordable } from './builder.js';
 import { viewerOf, type Context } from './context.js';
 import { conv, conversationType } from './conversations.js';
 import { contentType, event, eventKind } from './messages.js';
-import { selectionOn } from './selection.js';
+import { selectionOn, selectsOnly } from './selection.js';
 import { user } from './users.js';
 
 const resyncReason = builder.enumType('ResyncReason', {
@@ -43,7 +43,7 @@ const originDeviceOf = unlessResync(({ hint }) => hint.originDevice);
 const about = {
   resync: 'why to query again; then every other field is null',
   conv: 'as it is when this is sent',
-  originDevice: 'the device that did it; every device of the user is told, that one too',
+  originDevice: 'which of the viewer’s own devices did it; that one is told too. null when it was somebody else',
 };
 
 const messageHint = builder.objectRef<SentItem>('MessageHint').implement({
@@ -63,9 +63,10 @@ const messageHint = builder.objectRef<SentItem>('MessageHint').implement({
     sender: t.field({
       type: user,
       nullable: true,
-      resolve: (item, _, { deps }) => {
+      resolve: (item, _, { deps }, info) => {
         const sender = isResync(item) ? null : messageOf(item)?.sender;
-        return sender == null ? null : deps.loads.user(sender);
+        if (sender == null) return null;
+        return selectsOnly(info, ['id']) ? { id: sender, name: null, avatarUrl: null } : deps.loads.user(sender);
       },
     }),
     event: t.field({
@@ -138,8 +139,10 @@ function selectedBy(info: GraphQLResolveInfo): Readonly<Record<Hint['kind'], Sel
   return { message: on(typeNames.message), read: on(typeNames.read), conv: on(typeNames.conv) };
 }
 
-const listen = (context: Context, info: GraphQLResolveInfo, accepts: (item: Hint) => boolean) =>
-  subscribe(context.deps, viewerOf(context), context.connection, { accepts, selected: selectedBy(info) });
+function listen(context: Context, info: GraphQLResolveInfo, accepts: (item: Hint) => boolean): Promise<HintStream> {
+  requireAffordable(context, info);
+  return subscribe(context.deps, viewerOf(context), context.connection, { accepts, selected: selectedBy(info) });
+}
 
 builder.subscriptionFields((t) => ({
   message: t.field({

@@ -23,9 +23,10 @@ builder.objectField(conv, 'members', (t) =>
     type: memberConnection,
     description: 'The members now. Empty for a former member.',
     args: { first: t.arg.int({ description: '1 to 200, default 50' }), after: t.arg.string() },
+    // asked for each conversation by itself
     complexity: ({ first }) => priced(first, 50),
     resolve: async (parent, args, context) =>
-      toConnection(await members(context.deps, viewerOf(context), parent, args), (item) => item.user),
+      toConnection(await members(context.deps, viewerOf(context), parent.id, args), (item) => item.user),
   }),
 );
 

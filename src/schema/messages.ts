@@ -9,6 +9,7 @@ import { connectionOf, toConnection } from './connections.js';
 import { viewerOf, type Context } from './context.js';
 import { conv, convOf } from './conversations.js';
 import { badge } from './unread.js';
+import { selectsOnly } from './selection.js';
 import { user } from './users.js';
 
 export const contentType = builder.enumType('ContentType', {
@@ -65,7 +66,10 @@ event.implement({
       type: user,
       nullable: true,
       description: 'null: the service',
-      resolve: ({ sender }, _, { deps }) => (sender === null ? null : deps.loads.user(sender)),
+      resolve: ({ sender }, _, { deps }, info) => {
+        if (sender === null) return null;
+        return selectsOnly(info, ['id']) ? { id: sender, name: null, avatarUrl: null } : deps.loads.user(sender);
+      },
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'server time; order is by seq, never by time' }),
     clientId: t.string({

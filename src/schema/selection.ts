@@ -17,18 +17,31 @@ export function selectionOn(info: GraphQLResolveInfo, types: readonly string[]):
   return found;
 }
 
+/** Whether nothing but these fields is selected below the field: then it needs no look-up. */
+export function selectsOnly(info: GraphQLResolveInfo, fields: readonly string[]): boolean {
+  return info.fieldNodes.every(({ selectionSet }) =>
+    fieldsOf(info, selectionSet, null).every(({ name }) => name.value === '__typename' || fields.includes(name.value)),
+  );
+}
+
 /** The fields of a selection set with its fragments, of those only that fit the types; null: all. */
 function fieldsOf(
   info: GraphQLResolveInfo,
   set: SelectionSetNode | undefined,
   types: readonly string[] | null,
+  // each fragment once, or fragments that spread one another twice would take for ever
+  seen = new Set<string>(),
 ): FieldNode[] {
   return (set?.selections ?? []).flatMap((selection): FieldNode[] => {
     if (selection.kind === Kind.FIELD) return [selection];
+    if (selection.kind === Kind.FRAGMENT_SPREAD) {
+      if (seen.has(selection.name.value)) return [];
+      seen.add(selection.name.value);
+    }
     const fragment = selection.kind === Kind.FRAGMENT_SPREAD ? info.fragments[selection.name.value] : selection;
     const on = fragment?.typeCondition?.name.value;
     return types === null || on === undefined || types.includes(on)
-      ? fieldsOf(info, fragment?.selectionSet, types)
+      ? fieldsOf(info, fragment?.selectionSet, types, seen)
       : [];
   });
 }

@@ -2,7 +2,7 @@
 import { badge as loadBadge, unreadAudit, type AuditAnswer } from '../domain/unread.js';
 import { requireDevice } from '../domain/access.js';
 import type { Badge } from '../model.js';
-import { builder } from './builder.js';
+import { builder, requireAffordable, statement } from './builder.js';
 import { viewerOf } from './context.js';
 
 export const badge = builder.objectRef<Badge>('Badge').implement({
@@ -31,10 +31,12 @@ builder.queryFields((t) => ({
   badge: t.field({
     type: badge,
     description: 'The badge now.',
+    complexity: statement,
     resolve: (_, __, context) => loadBadge(context.deps, viewerOf(context)),
   }),
   unreadAudit: t.field({
     type: audit,
+    complexity: statement,
     description: '“Why does it say 3?”: which events are unread. `seqs` and `unread` always agree.',
     args: {
       conv: t.arg.id({ required: true }),
@@ -51,7 +53,10 @@ builder.subscriptionField('badgeChanged', (t) =>
     type: badge,
     description:
       'The badge now, then whenever it may have changed: at most once a second, the last change always. After lost hints it is computed anew.',
-    subscribe: (_, __, context) => context.deps.badges.open(requireDevice(viewerOf(context)).user),
+    subscribe: (_, __, context, info) => {
+      requireAffordable(context, info);
+      return context.deps.badges.open(requireDevice(viewerOf(context)).user);
+    },
     resolve: (item) => item,
   }),
 );

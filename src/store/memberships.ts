@@ -48,13 +48,18 @@ export const memberships = (db: Db) => ({
     );
   },
 
-  /** One page of the members now, by user id; asks for one more than `first`. */
-  async page(conv: ConvId, after: UserId | null, first: number): Promise<Member[]> {
+  /**
+   * One page of the members now, by user id; asks for one more than `first`. Empty unless `viewer` is one of them in the same
+   * snapshot; null: nobody in particular looks.
+   */
+  async page(conv: ConvId, viewer: UserId | null, after: UserId | null, first: number): Promise<Member[]> {
     return rows<Member>(
       db,
       sql`/* memberships.page */
         SELECT user_id AS user, role FROM members
          WHERE conv_id = ${conv}::uuid AND to_seq IS NULL AND user_id > ${after ?? ''}
+           AND (${viewer}::text IS NULL OR EXISTS (
+             SELECT FROM members me WHERE me.user_id = ${viewer} AND me.conv_id = ${conv}::uuid AND me.to_seq IS NULL))
          ORDER BY user_id LIMIT ${first + 1}::int`,
     );
   },

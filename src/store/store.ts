@@ -72,8 +72,8 @@ export function createStore({ url, poolMax, onError }: StoreOptions): Store {
     max: poolMax,
     connectionTimeoutMillis: maxWaitMs,
     statement_timeout: maxTransactionMs,
-    // compiling a plan costs more than it saves here
-    options: '-c jit=off',
+    // Compiling a plan costs more than it saves here. The log core decides by what each statement sees anew.
+    options: '-c jit=off -c default_transaction_isolation=read\\ committed',
     application_name: 'tidemark',
   });
   pool.on('error', (error) => onError?.(error));

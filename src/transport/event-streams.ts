@@ -17,10 +17,6 @@ export class EventStreams {
     this.log = log;
   }
 
-  has(response: ServerResponse): boolean {
-    return this.#open.has(response);
-  }
-
   add(response: ServerResponse): void {
     this.#open.add(response);
     response.once('close', () => this.#open.delete(response));
@@ -60,7 +56,7 @@ async function open(streams: EventStreams, viewer: Parameters<Connections['open'
     });
     return connection;
   } catch (error) {
-    log.warn({ err: error }, 'the hint bus does not answer');
+    log.warn({ err: error }, 'an event stream could not begin');
     // nothing ran, and a client of event streams comes back after a 503
     throw new GraphQLError('live hints are not available now, try again', {
       extensions: { code: 'INTERNAL_SERVER_ERROR', http: { status: 503 } },

@@ -39,7 +39,10 @@ export function createGraphiQL(demo: DemoCredentials | null): GraphiQL {
       res.end(body);
     },
     async script(res) {
-      script ??= buildScript();
+      script ??= buildScript().catch((error: unknown) => {
+        script = null; // the next one tries again
+        throw error;
+      });
       const body = await script;
       res.writeHead(200, {
         'content-type': 'text/javascript; charset=utf-8',

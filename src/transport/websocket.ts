@@ -75,6 +75,8 @@ function upgrade(
   { isAllowed, log }: WebSocketOptions,
   { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
 ): void {
+  // Node has taken its own listener off: a client that resets now would end the process
+  socket.on('error', () => socket.destroy());
   const path = request.url?.split('?')[0];
   const status = path !== '/graphql' ? '404 Not Found' : isAllowed(request.headers.origin) ? null : '403 Forbidden';
   if (status !== null) {

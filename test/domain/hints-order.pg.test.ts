@@ -1,7 +1,9 @@
 // Live hints over real sockets: in which order, and what a slow or closed one costs.
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BusHint, ConvId, UserId } from '../../src/model.js';
 import { listenToAll, listenToMessages } from '../support/live-hints.js';
+import { someoneWaits } from '../model/failpoint-gate.js';
 import { startWorld, type Actor, type World } from '../support/world.js';
 
 let world: World;
@@ -130,4 +132,34 @@ test('[H4] a closed socket leaves nothing behind', async () => {
   await Promise.all(lives.map((live) => live.socket.close()));
   await expect.poll(() => world.app.deps.bus.stats()).toEqual(before);
   expect(world.app.connections.size).toBe(0);
+});
+
+test('[H8] a subscription that ends while it waits for its turn leaves the turn to the others', async () => {
+  const conv = await group();
+  const { event } = await ana.send(conv, 'x');
+  const socket = world.app.socket(ben2.credential);
+  await socket.ready;
+  const document = `subscription { message { resync head event { text } } }`;
+  const [stays, ends] = [socket.subscribe(document), socket.subscribe(document)];
+  await Promise.all([stays.next(), ends.next()]);
+  const hint = { kind: 'message', conv: conv as ConvId, conversationType: 'GROUP', originDevice: null } as const;
+  const rest = { seq: event.seq, eventKind: 'MESSAGE', contentType: 'TEXT', sender: null, target: null } as const;
+  const blocker = new pg.Client({ connectionString: world.app.databaseUrl });
+  await blocker.connect();
+  try {
+    // the first item cannot be loaded, so the other subscription waits for the socket's turn
+    await blocker.query('BEGIN; LOCK TABLE events IN ACCESS EXCLUSIVE MODE');
+    publish('ben', { ...hint, ...rest, head: event.seq });
+    await someoneWaits(world.app.databaseUrl, () => false);
+    ends.stop();
+    await expect.poll(() => world.app.deps.bus.stats().sinks).toBe(2); // of the connection, and of the one that stays
+  } finally {
+    await blocker.end();
+  }
+  await stays.next();
+  for (const head of [event.seq + 1, event.seq + 2]) {
+    publish('ben', { ...hint, ...rest, head });
+    expect((await stays.next()).data?.['message']).toMatchObject({ head });
+  }
+  await socket.close();
 });

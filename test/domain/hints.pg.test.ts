@@ -88,7 +88,7 @@ describe('what it says', () => {
       kind: 'MESSAGE',
       seq: 3,
       head: 3,
-      originDevice: 'ana-1',
+      originDevice: null, // somebody else's
       sender: { id: 'ana' },
       conv: { id: conv, head: 3, read: 0, unread: 1 },
       event: { seq: 3, text: 'hello', recalled: false, content: { text: 'hello' } },
