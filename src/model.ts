@@ -171,7 +171,3 @@ export interface DeviceHint {
 export type Hint = MessageHint | ReadHint | ConvHint;
 /** What travels on the bus, per user. */
 export type BusHint = Hint | DeviceHint;
-
-export function unreachable(value: never): never {
-  throw new Error(`unreachable: ${JSON.stringify(value)}`);
-}

@@ -66,7 +66,7 @@ it.each([
   ['src/transport/a.ts', `import type { Config } from '../config.js';\nimport { health } from '../domain/health.js';`],
   ['src/schema/a.ts', `import { markRead } from '../domain/read-state.js';\nimport SchemaBuilder from '@pothos/core';`],
   ['src/domain/a.ts', `import { Mailbox } from '../hints/mailbox.js';\nimport type { Tx } from '../store/store.js';`],
-  ['src/domain/a.ts', `import type { Limits } from '../config.js';\nimport { unreachable } from '../model.js';`],
+  ['src/domain/a.ts', `import type { Limits } from '../config.js';\nimport { viaOf } from '../model.js';`],
   ['src/domain/commit.ts', `deps.bus.publish(users, hint);`],
   ['src/store/a.ts', `import pg from 'pg';\nimport { Prisma } from '../generated/prisma/client.js';`],
   ['src/hints/a.ts', `import { Redis } from 'ioredis';\nimport type { BusHint } from '../model.js';`],

@@ -139,7 +139,7 @@ export async function recall(deps: Deps, viewer: Viewer, input: { conv: string; 
     deps.loads.event({ user, conv, seq }),
     deps.loads.event({ user, conv, seq: input.seq }),
   ]);
-  // only retention or the end of the membership can come between the commit and this look
+  // only retention can come between the commit and this look
   if (!event || !target) throw notMember();
   return { conv, event, target };
 }

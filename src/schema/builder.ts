@@ -64,14 +64,17 @@ export function requireAffordable(context: Context, info: GraphQLResolveInfo): v
   if (complexity > max.complexity) throw tooMuch(ComplexityErrorKind.Complexity);
 }
 
-builder.queryType({ description: 'Every field needs a credential; without one only introspection answers.' });
+builder.queryType({
+  description:
+    'Every field needs a credential; without one only introspection answers. An operation has at most 12 levels, 400 fields, 4,000 tokens and a cost of 60,000 (fields times page sizes, 200 for a field that asks the database by itself); a request body at most 256 KiB. Breaking one is BAD_USER_INPUT.',
+});
 builder.mutationType({
   description:
     'Root fields are nullable: one that fails does not take the committed answers of its siblings with it. A failed mutation has changed nothing, but for INTERNAL_SERVER_ERROR: then nothing is known, repeat it with the same clientId.',
 });
 builder.subscriptionType({
   description:
-    'Over WebSocket (graphql-transport-ws) or server-sent events, for devices only. A subscription is live when its first item arrives. Hints may jump and may be lost: then an item says `resync`, and the client queries again.',
+    'Over WebSocket (graphql-transport-ws; messages of at most 64 KiB, at most 50 operations a socket) or server-sent events, for devices only. A subscription is live when its first item arrives. Hints may jump and may be lost: then an item says `resync`, and the client queries again.',
 });
 
 export type SchemaTypes = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never;

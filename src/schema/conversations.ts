@@ -23,7 +23,7 @@ export const conversationType = builder.enumType('ConversationType', {
 const joinPolicy = builder.enumType('JoinPolicy', {
   values: {
     OPEN: { description: 'anyone may join' },
-    APPROVAL: { description: 'owner and admins add' },
+    APPROVAL: { description: 'owner and admins add; asking to join is not built yet, so for now like INVITE' },
     INVITE: { description: 'owner and admins add' },
   },
 });
@@ -31,7 +31,14 @@ const deliveryMode = builder.enumType('DeliveryMode', {
   description: 'How hints travel: to each member, or once per conversation.',
   values: { PUSH: {}, PULL: {} },
 });
-export const role = builder.enumType('Role', { values: { OWNER: {}, ADMIN: {}, MEMBER: {} } });
+export const role = builder.enumType('Role', {
+  description: 'What a member of a group may do.',
+  values: {
+    OWNER: { description: 'adds, removes anyone, recalls; cannot leave' },
+    ADMIN: { description: 'adds, removes members, recalls' },
+    MEMBER: { description: 'sends, recalls own messages in time, leaves' },
+  },
+});
 
 export const conv = builder.objectRef<Conv>('Conv').implement({
   description:
@@ -149,7 +156,7 @@ builder.mutationFields((t) => ({
     type: convPayload,
     nullable: true,
     description:
-      'Makes a conversation; the creator is its owner. One DIRECT conversation per pair, whoever opens first. IDEMPOTENCY_CONFLICT when the clientId made another.',
+      'Makes a conversation; the creator is its owner. One DIRECT conversation per pair, whoever opens first. IDEMPOTENCY_CONFLICT when the clientId made another; BAD_USER_INPUT for an unknown user or more than 500 members.',
     args: { input: t.arg({ type: createConvInput, required: true }) },
     resolve: (_, { input }, context) => createConv(context.deps, viewerOf(context), input),
   }),

@@ -16,8 +16,8 @@ const resyncReason = builder.enumType('ResyncReason', {
     START: { description: 'the subscription is live from here on' },
     BUS: { description: 'hints between the servers may have been lost' },
     OVERFLOW: { description: 'this client was too slow' },
-    MODE: { description: 'the way hints travel has changed' },
-    RESTORED: { description: 'the database was restored' },
+    MODE: { description: 'the way hints travel has changed; not sent yet' },
+    RESTORED: { description: 'the database was restored; not sent yet' },
     VERSION: { description: 'a server of another release said something unknown' },
   },
 });

@@ -34,7 +34,8 @@ builder.mutationFields((t) => ({
   addMembers: t.field({
     type: convPayload,
     nullable: true,
-    description: 'One event for all whom it adds; members already in are passed over. Owner, admins, service key.',
+    description:
+      'One event for all whom it adds; members already in are passed over. Owner, admins, service key; else FORBIDDEN, to strangers NOT_MEMBER. BAD_USER_INPUT for an unknown user or more than 500 members in all.',
     args: { conv: t.arg.id({ required: true }), users: t.arg.idList({ required: true, description: '1 to 200' }) },
     resolve: (_, args, context) => addMembers(context.deps, viewerOf(context), args),
   }),

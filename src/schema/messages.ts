@@ -21,7 +21,13 @@ export const contentType = builder.enumType('ContentType', {
 });
 export const eventKind = builder.enumType('EventKind', {
   description: '`contentType` says the rest.',
-  values: { MESSAGE: {}, MEMBERSHIP: {}, RECALL: {}, NOTICE: {}, CALL: {} },
+  values: {
+    MESSAGE: { description: 'somebody said something' },
+    MEMBERSHIP: { description: 'somebody came or went' },
+    RECALL: { description: 'a message was taken back; `target` is that one' },
+    NOTICE: { description: 'not built yet' },
+    CALL: { description: 'not built yet' },
+  },
 });
 const eventVia = builder.enumType('EventVia', {
   values: {
@@ -136,9 +142,9 @@ builder.queryField('history', (t) =>
     args: {
       conv: t.arg.id({ required: true }),
       last: t.arg.int({ description: '1 to 200, default 50' }),
-      before: t.arg.string(),
+      before: t.arg.string({ description: 'a cursor: events older than it' }),
       first: t.arg.int({ description: '1 to 200; not together with last' }),
-      after: t.arg.string(),
+      after: t.arg.string({ description: 'a cursor: events newer than it' }),
     },
     complexity: ({ first, last }) => priced(first ?? last, 50),
     resolve: async (_, args, context) =>
@@ -158,7 +164,8 @@ const sendInput = builder.inputType('SendInput', {
     content: t.field({
       type: 'JSON',
       required: true,
-      description: 'of the type’s shape; unknown keys are refused; at most 8 KiB',
+      description:
+        'of the type’s shape; unknown keys are refused; at most 8 KiB of JSON, a TEXT at most 4,096 characters',
     }),
     quote: t.field({ type: 'Seq', description: 'an earlier message that the sender sees' }),
     mentions: t.idList({ description: 'at most 50' }),
@@ -199,7 +206,7 @@ builder.mutationFields((t) => ({
     type: recallPayload,
     nullable: true,
     description:
-      'Takes a message back for everyone: the sender within 5 minutes, the owner and admins at any time, else NOT_RECALLABLE. A repeat answers with the same recall event.',
+      'Takes a message back for everyone: the sender within the recall window (5 minutes unless configured), the owner and admins at any time, else NOT_RECALLABLE. A repeat answers with the same recall event.',
     args: { conv: t.arg.id({ required: true }), seq: t.arg({ type: 'Seq', required: true }) },
     resolve: (_, args, context) => recall(context.deps, viewerOf(context), args),
   }),
