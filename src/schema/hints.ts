@@ -139,7 +139,11 @@ function selectedBy(info: GraphQLResolveInfo): Readonly<Record<Hint['kind'], Sel
 }
 
 const listen = (context: Context, info: GraphQLResolveInfo, accepts: (item: Hint) => boolean) =>
-  subscribe(context.deps, viewerOf(context), context.connection, { accepts, selected: selectedBy(info) });
+  subscribe(context.deps, viewerOf(context), context.connection, {
+    field: info.fieldName,
+    accepts,
+    selected: selectedBy(info),
+  });
 
 builder.subscriptionFields((t) => ({
   message: t.field({
