@@ -27,6 +27,11 @@ const packages = [
     regex: '^ws$',
     message: 'Sockets belong to src/transport: give it a callback (see Connection.close in src/domain/connections.ts).',
   },
+  {
+    only: ['.'],
+    regex: '^prom-client$',
+    message: 'Add a function to src/metrics.ts for the thing worth counting and call that.',
+  },
 ];
 
 /** What each folder may import of src, besides itself, model, log and metrics. 'x' is a file or a folder, 'x (types)' its types. */

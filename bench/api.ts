@@ -4,7 +4,6 @@ import { Agent, request } from 'node:http';
 import { startTidemark } from '../test/support/process.js';
 import { convId, credentialOf, firstMessageSeq, loadLogs, memberOf } from './logs.js';
 import { alternate, Findings, mediansOf, rateOf, type Bench } from './measure.js';
-import { startBenchPostgres } from './postgres.js';
 
 const lanes = 16;
 const synced = 100;
@@ -25,13 +24,13 @@ const documents = {
 
 type Operation = (credential: string, n: number, lane: number) => Promise<void>;
 
-export const api: Bench = async ({ convs, messages, members, rounds, turnMs, fsync }) => {
-  await using postgres = await startBenchPostgres(fsync, 1);
+export const api: Bench = async ({ convs, messages, members, rounds, turnMs }, server) => {
+  await using postgres = await server.database('api', 1);
   const people = Math.max(members, lanes);
   const sizes = { convs, messages, members: people, users: people };
   await loadLogs(postgres.pool, sizes);
-  await using server = startTidemark(['serve'], { DATABASE_URL: postgres.url, NODE_ENV: 'production' });
-  const url = (await server.until(/"url":"(http:[^"]+)"/u))[1] ?? '';
+  await using tidemark = startTidemark(['serve'], { DATABASE_URL: postgres.url, NODE_ENV: 'production' });
+  const url = (await tidemark.until(/"url":"(http:[^"]+)"/u))[1] ?? '';
   const agent = new Agent({ keepAlive: true, maxSockets: lanes });
   const credentials = Array.from({ length: lanes }, (_, lane) => credentialOf(memberOf(sizes, 0, lane)));
   const turn = (work: Operation) => () =>

@@ -9,7 +9,6 @@ import type { ConvId, MessageHint, UserId } from '../src/model.js';
 import { testConfig } from '../test/support/app.js';
 import { convId, credentialOf, loadLogs, memberOf } from './logs.js';
 import { alternate, Findings, millisecondsOf, quantile, type Bench } from './measure.js';
-import { startBenchPostgres } from './postgres.js';
 
 const documents = {
   // what the hint itself says: no query
@@ -24,9 +23,9 @@ interface Room {
   readonly publish: () => void;
 }
 
-export const hints: Bench = async ({ sockets, messages, rounds }) => {
+export const hints: Bench = async ({ sockets, messages, rounds }, server) => {
   const sizes = { convs: 2, messages, members: sockets + 1, users: 2 * sockets + 1 };
-  await using postgres = await startBenchPostgres(false, 1);
+  await using postgres = await server.database('hints', 1);
   await loadLogs(postgres.pool, sizes);
   const config = testConfig(postgres.url, 'k'.repeat(43));
   await using app = await createApp(config, { log: pino({ level: 'silent' }) });

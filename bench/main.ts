@@ -23,7 +23,7 @@ const benches: Readonly<Record<string, { readonly load: () => Promise<Bench>; re
 };
 
 const usual = { convs: 200, messages: 1_000, members: 20, sockets: 200, rounds: 5, turnMs: 1_000 };
-const tiny = { convs: 4, messages: 30, members: 5, sockets: 5, rounds: 2, turnMs: 50 };
+const tiny = { convs: 4, messages: 30, members: 5, sockets: 3, rounds: 1, turnMs: 20 };
 
 const usage = `npm run --silent bench -- NAME… [--json] [--fsync] [--tiny] [--convs N] [--messages N] [--members N] [--sockets N]
                              [--rounds N] [--turnMs N]
@@ -32,7 +32,7 @@ ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
   .join('\n')}
 
---fsync: commits wait for the disk (writes and api); else they do not. --tiny: only to see that it works.`;
+--fsync: commits wait for the disk; else they do not. --tiny: only to see that it works.`;
 
 function print(name: string, { fsync }: Options, { rows, ratio }: Report): void {
   console.log(`${name} · ${String(os.availableParallelism())} cores · fsync ${fsync ? 'on' : 'off'}\n`);
@@ -62,11 +62,13 @@ async function main(): Promise<void> {
     return;
   }
   const options = toOptions(values);
+  const { startBenchServer } = await import('./postgres.js');
+  await using server = await startBenchServer(options.fsync);
   for (const { name, load } of named) {
     const run = await load();
     const busy = (os.loadavg()[0] ?? 0).toFixed(1);
     console.error(`${name}: ${JSON.stringify(options)}, load ${busy} before it`);
-    const { rows, ratio } = await run(options);
+    const { rows, ratio } = await run(options, server);
     if (values.json) console.log(JSON.stringify({ bench: name, rows, ratio }));
     else print(name, options, { rows, ratio });
   }

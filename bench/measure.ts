@@ -1,5 +1,6 @@
 // How the benches measure: ours and its baselines take turns, so that what else the machine does meets all of them, and
 // medians are compared. The ratios are the result; the figures themselves belong to one machine.
+import type { BenchServer } from './postgres.js';
 
 export interface Options {
   readonly convs: number;
@@ -22,7 +23,7 @@ export interface Report {
   /** "what.baseline": ours / baseline */
   readonly ratio: Readonly<Record<string, number>>;
 }
-export type Bench = (options: Options) => Promise<Report>;
+export type Bench = (options: Options, server: BenchServer) => Promise<Report>;
 
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -3,13 +3,12 @@
 import type { Pool } from 'pg';
 import { convsSql, countedSql, firstMessageSeq, loadLogs, requireSameUnread, stateSql } from './logs.js';
 import { alternate, Findings, mediansOf, millisecondsOf, type Bench } from './measure.js';
-import { startBenchPostgres } from './postgres.js';
 
 const backlogs = [0, 10, 100, 1_000];
 
-export const unread: Bench = async (options) => {
+export const unread: Bench = async (options, server) => {
   const { convs, messages, members, rounds } = options;
-  await using postgres = await startBenchPostgres(false, 1);
+  await using postgres = await server.database('unread', 1);
   const { pool } = postgres;
   await loadLogs(pool, { convs, messages, members, users: Math.max(members, convs) });
   const found = new Findings();

@@ -5,7 +5,6 @@ import type { ConvId, DeviceViewer, UserId, DeviceId } from '../src/model.js';
 import { createStore, type Store } from '../src/store/store.js';
 import { convId, loadLogs, memberOf, type LogSizes } from './logs.js';
 import { alternate, Findings, mediansOf, rateOf, type Bench } from './measure.js';
-import { startBenchPostgres } from './postgres.js';
 
 const lanes = 8;
 /** operations of one turn */
@@ -19,8 +18,8 @@ interface Pair {
   readonly head: number;
 }
 
-export const writes: Bench = async ({ convs, messages, members, rounds, fsync }) => {
-  await using postgres = await startBenchPostgres(fsync, lanes);
+export const writes: Bench = async ({ convs, messages, members, rounds, fsync }, server) => {
+  await using postgres = await server.database('writes', lanes);
   const { pool, url } = postgres;
   const sizes = { convs, messages, members, users: Math.max(members, 5 * convs) };
   await loadLogs(pool, sizes);

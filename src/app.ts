@@ -20,6 +20,7 @@ import { createAuthenticator } from './transport/auth.js';
 import { createErrorGate } from './transport/errors.js';
 import { EventStreams } from './transport/event-streams.js';
 import { createGraphiQL, type DemoCredentials } from './transport/graphiql.js';
+import { createMetrics, serveMetrics } from './transport/metrics.js';
 import { createOriginRule } from './transport/origins.js';
 import { startServer, type Readiness, type RunningServer } from './transport/server.js';
 import { attachWebSockets } from './transport/websocket.js';
@@ -42,6 +43,8 @@ export interface App extends AsyncDisposable {
   readonly port: number;
   readonly deps: Deps;
   readonly connections: Connections;
+  /** null when they are not served */
+  readonly metricsUrl: string | null;
 }
 
 const leaseTaken = 'another Tidemark runs on this database; two nodes need REDIS_URL';
@@ -63,13 +66,16 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   const say = overrides.say ?? (() => undefined);
   const { store, url, demoDir } = await openDatabase(config, { log, say }, owned);
   await requireLease(config, url, { log, onFatal: overrides.onFatal }, owned);
-  const bus = owned.use(overrides.bus ?? (await createBus(config, store, log)));
-  const deps = createDeps({ config, store, bus, log, failpoint: overrides.failpoint ?? toFailpoint(config.failpoint) });
-  const { checkEveryMs } = overrides;
+  const metrics = createMetrics();
+  const bus = owned.use(overrides.bus ?? (await createBus(config, store, { log, metrics })));
+  metrics.watch(store.pool, bus);
+  const { checkEveryMs, failpoint = toFailpoint(config.failpoint) } = overrides;
+  const deps = createDeps({ config, store, bus, log, metrics, failpoint });
   const connections = owned.use(
     new Connections({ store, bus, log, ...(checkEveryMs === undefined ? {} : { checkEveryMs }) }),
   );
   const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
+  const served = owned.use(await serveMetrics(config, deps));
   const server = owned.use(await serve(config, deps, connections, demo));
   if (demo) for (const line of demo.describe(server.url, isLoopback(config.host))) say(line);
   return {
@@ -77,6 +83,7 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
     port: server.port,
     deps,
     connections,
+    metricsUrl: served?.url ?? null,
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
   };
 }
@@ -147,9 +154,10 @@ async function requireLease(
 }
 
 /** The channel names hold the generation: a restored copy of a database never hears the original (L8). */
-async function createBus({ redisUrl, redisPrefix }: Config, store: Store, log: Logger): Promise<HintBus> {
-  if (redisUrl === null) return createMemoryBus(log);
-  return createRedisBus({ url: redisUrl, prefix: `${redisPrefix}${await store.generation.current()}:`, log });
+async function createBus(config: Config, store: Store, told: Pick<Deps, 'log' | 'metrics'>): Promise<HintBus> {
+  const { redisUrl: url, redisPrefix } = config;
+  if (url === null) return createMemoryBus(told.log);
+  return createRedisBus({ url, prefix: `${redisPrefix}${await store.generation.current()}:`, ...told });
 }
 
 export function createDeps({
@@ -157,10 +165,12 @@ export function createDeps({
   store,
   bus,
   log,
+  metrics = createMetrics(),
   failpoint = toFailpoint(null),
-}: Pick<Deps, 'store' | 'bus' | 'log'> & { readonly config: Config; readonly failpoint?: Failpoint }): Deps {
-  const badges = new BadgeFeeds({ bus, load: (user) => store.unread.badge(user), log });
-  return { store, bus, loads: createLoads(store), badges, limits: config.limits, log, failpoint };
+}: Pick<Deps, 'store' | 'bus' | 'log'> &
+  Partial<Pick<Deps, 'metrics' | 'failpoint'>> & { readonly config: Config }): Deps {
+  const badges = new BadgeFeeds({ bus, load: (user) => store.unread.badge(user), log, metrics });
+  return { store, bus, loads: createLoads(store), badges, limits: config.limits, log, metrics, failpoint };
 }
 
 /** TIDEMARK_FAILPOINT: the process dies there, as if its machine had. */
@@ -177,8 +187,8 @@ function serve(
   connections: Connections,
   demo: DemoCredentials | null,
 ): Promise<RunningServer> {
-  const { log } = deps;
-  const gate = createErrorGate(log);
+  const { log, metrics } = deps;
+  const gate = createErrorGate(log, metrics);
   const authenticator = createAuthenticator(deps, config.serviceKeys);
   const streams = new EventStreams({ connections, log });
   const engine = createEngine({ deps, authenticator, gate, streams, production: config.production, log });
@@ -190,7 +200,7 @@ function serve(
     engine,
     streams,
     attachSockets: (server: Server) =>
-      attachWebSockets(server, { engine, authenticator, connections, gate, isAllowed, log }),
+      attachWebSockets(server, { engine, authenticator, connections, gate, isAllowed, log, metrics }),
     // a credential in the page only where nobody else can ask for the page
     graphiql: config.graphiql ? createGraphiQL(isLoopback(config.host) ? demo : null) : null,
     isAllowed,

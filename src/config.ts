@@ -20,6 +20,8 @@ const environment = z.object({
   NODE_ENV: z.string().default('development'),
   PORT: whole(0, 65_535).default(4000),
   HOST: z.string().min(1).default('127.0.0.1'),
+  METRICS_PORT: whole(0, 65_535).optional(),
+  METRICS_HOST: z.string().min(1).default('127.0.0.1'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'a postgresql:// address' }).optional(),
   DATABASE_POOL_MAX: whole(2, 500).default(10),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'a redis:// address' }).optional(),
@@ -55,6 +57,9 @@ export interface Config {
   readonly production: boolean;
   readonly port: number;
   readonly host: string;
+  /** null: no metrics are served */
+  readonly metricsPort: number | null;
+  readonly metricsHost: string;
   /** null: the embedded Postgres, with a demo */
   readonly databaseUrl: string | null;
   readonly poolMax: number;
@@ -84,6 +89,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     production,
     port: data.PORT,
     host: data.HOST,
+    metricsPort: data.METRICS_PORT ?? null,
+    metricsHost: data.METRICS_HOST,
     databaseUrl: data.DATABASE_URL ?? null,
     poolMax: data.DATABASE_POOL_MAX,
     redisUrl: data.REDIS_URL ?? null,

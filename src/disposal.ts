@@ -3,8 +3,8 @@
 export class Disposal implements AsyncDisposable {
   #closers: (() => void | PromiseLike<void>)[] = [];
 
-  use<T extends AsyncDisposable>(resource: T): T {
-    this.#closers.push(() => resource[Symbol.asyncDispose]());
+  use<T extends AsyncDisposable | null>(resource: T): T {
+    if (resource) this.#closers.push(() => resource[Symbol.asyncDispose]());
     return resource;
   }
 

@@ -33,7 +33,7 @@ it('prints one JSON line for each bench: rows, and ratios to baselines of the sa
       expect(value).toBeGreaterThan(0);
     }
   }
-});
+}, 240_000);
 
 it('lists the benches when none is named, and refuses an unknown one', async () => {
   expect((await bench()).stdout).toMatch(/unread[^]*writes[^]*api[^]*hints/u);

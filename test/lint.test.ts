@@ -27,6 +27,7 @@ it.each([
   ['src/transport/a.ts', `import { Redis } from 'ioredis';`, 'behind the hint bus'],
   ['src/domain/a.ts', `import { RedisPubSub } from 'graphql-redis-subscriptions';`, 'behind the hint bus'],
   ['src/domain/a.ts', `import { WebSocket } from 'ws';`, 'Sockets belong to src/transport'],
+  ['src/transport/a.ts', `import { Counter } from 'prom-client';`, 'Add a function to src/metrics.ts'],
   ['src/transport/a.ts', `import { createStore } from '../store/store.js';`, 'app.ts hands in the rest'],
   ['src/transport/a.ts', `import { builder } from '../schema/builder.js';`, 'app.ts hands in the rest'],
   ['src/transport/a.ts', `import { viewerOf } from '../schema/context.js';`, 'app.ts hands in the rest'],

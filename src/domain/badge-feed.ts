@@ -2,6 +2,7 @@
 // always (badgeChanged). One computation serves all of the user's subscribers.
 import type { Logger } from 'pino';
 import type { HintBus, Listening } from '../hints/bus.js';
+import type { Metrics } from '../metrics.js';
 import type { Badge, UserId } from '../model.js';
 import { DomainError } from './errors.js';
 
@@ -9,6 +10,7 @@ interface Options {
   readonly bus: HintBus;
   readonly load: (user: UserId) => Promise<Badge>;
   readonly log: Logger;
+  readonly metrics?: Metrics;
   readonly everyMs?: number;
 }
 
@@ -130,13 +132,16 @@ export class BadgeFeeds {
   async open(user: UserId): Promise<BadgeStream> {
     const feed = this.#feeds.get(user) ?? new Feed(user, this.#options);
     this.#feeds.set(user, feed);
+    const { metrics } = this.#options;
     const stream = new BadgeStream((closed) => {
       feed.streams.delete(closed);
+      metrics?.subscriptionClosed('badgeChanged');
       if (feed.streams.size > 0) return;
       feed.stop();
       if (this.#feeds.get(user) === feed) this.#feeds.delete(user);
     });
     feed.streams.add(stream);
+    metrics?.subscriptionOpened('badgeChanged');
     try {
       await feed.listening;
       stream.put(await feed.load());

@@ -17,7 +17,10 @@ export async function commit<T>(deps: Deps, work: (tx: Tx, tell: Tell) => Promis
   });
   await deps.failpoint('after commit');
   await deps.failpoint('before publish');
-  for (const { users, hint } of told) deps.bus.publish(users, hint);
+  for (const { users, hint } of told) {
+    deps.bus.publish(users, hint);
+    deps.metrics.hintPublished(users.length);
+  }
   await deps.failpoint('after publish');
   return answer;
 }

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { Limits } from '../config.js';
 import type { HintBus } from '../hints/bus.js';
+import type { Metrics } from '../metrics.js';
 import type { Store } from '../store/store.js';
 import type { BadgeFeeds } from './badge-feed.js';
 import type { Loads } from './loads.js';
@@ -17,5 +18,6 @@ export interface Deps {
   readonly badges: BadgeFeeds;
   readonly limits: Limits;
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly failpoint: Failpoint;
 }

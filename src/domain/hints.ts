@@ -29,33 +29,43 @@ const known = {
   conv: new Set(['__typename', 'id', 'type']),
 } as const;
 
+export interface Subscription {
+  /** the field subscribed to */
+  readonly field: string;
+  readonly accepts: (hint: Hint) => boolean;
+  readonly selected: Readonly<Record<Hint['kind'], Selected>>;
+}
+
 /** Live once this resolves: the bus has acknowledged, and the first item is a resync (H2). */
 export async function subscribe(
   deps: Deps,
   viewer: Viewer,
   connection: Connection | null,
-  options: { readonly accepts: (hint: Hint) => boolean; readonly selected: Readonly<Record<Hint['kind'], Selected>> },
+  { field, accepts, selected }: Subscription,
 ): Promise<HintStream> {
   requireDevice(viewer);
   if (connection === null) throw forbidden('subscriptions need a WebSocket or an event stream');
   let stop: () => void = () => undefined;
   const mailbox = new Mailbox({
     first: 'START',
-    accepts: options.accepts,
+    accepts,
     onClose: () => {
       stop();
     },
+    metrics: deps.metrics,
   });
   try {
     const listening = await deps.bus.listen(connection.viewer.user, mailbox);
     stop = () => {
       listening.stop();
+      deps.metrics.subscriptionClosed(field);
     };
+    deps.metrics.subscriptionOpened(field);
   } catch (error) {
     deps.log.warn({ err: error }, 'the hint bus does not answer');
     throw new DomainError('INTERNAL_SERVER_ERROR', 'live hints are not available now, try again');
   }
-  return new HintStream(deps, connection, mailbox, options.selected);
+  return new HintStream(deps, connection, mailbox, selected);
 }
 
 export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
@@ -84,7 +94,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     const result = await this.#mailbox.next();
     if (result.done === true) return result;
     const { value } = result;
-    if (value.kind === 'resync') return { done: false, value };
+    if (value.kind === 'resync') return this.#resync(value);
     const giveBack = await this.#connection.turn();
     // ended while it waited: nobody comes back to end this turn
     if (this.#closed) {
@@ -93,12 +103,19 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     }
     this.#giveBack = giveBack;
     try {
-      return { done: false, value: await this.#prepare(withoutForeignDevice(value, this.#connection.viewer.user)) };
+      const item = await this.#prepare(withoutForeignDevice(value, this.#connection.viewer.user));
+      this.#deps.metrics.hintDelivered();
+      return { done: false, value: item };
     } catch (error) {
       this.#endTurn();
       this.#deps.log.warn({ err: error }, 'a hint could not be completed');
-      return { done: false, value: { kind: 'resync', reason: 'BUS' } };
+      return this.#resync({ kind: 'resync', reason: 'BUS' });
     }
+  }
+
+  #resync(value: Resync): IteratorResult<SentItem, undefined> {
+    this.#deps.metrics.resynced(value.reason);
+    return { done: false, value };
   }
 
   async return(): Promise<IteratorResult<SentItem, undefined>> {

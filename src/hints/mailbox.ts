@@ -1,5 +1,6 @@
 // What waits for one subscriber: an async iterator that a slow reader cannot make grow (H4). Hints coalesce by
 // (conversation, kind), conversations take turns, and what does not fit collapses into one resync: late, never silent.
+import type { Metrics } from '../metrics.js';
 import type { BusHint, ConvId, Hint, MessageHint, ReadHint, Resync, ResyncReason } from '../model.js';
 import type { HintSink } from './bus.js';
 
@@ -13,6 +14,7 @@ export interface MailboxOptions {
   readonly maxSlots?: number;
   /** which hints this subscriber wants; a resync always passes */
   readonly accepts?: (hint: Hint) => boolean;
+  readonly metrics?: Metrics;
 }
 
 type Item = Hint | Resync;
@@ -21,6 +23,7 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
   readonly #accepts: (hint: Hint) => boolean;
   readonly #maxSlots: number;
   readonly #onClose: (() => void) | undefined;
+  readonly #metrics: Metrics | undefined;
   /** Both levels in the order of their turn: a conversation's oldest change first, then the next conversation. */
   readonly #convs = new Map<ConvId, Map<string, Hint>>();
   #slots = 0;
@@ -28,10 +31,11 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
   #closed = false;
   readonly #readers: ((result: IteratorResult<Item, undefined>) => void)[] = [];
 
-  constructor({ first, onClose, maxSlots = 1_000, accepts = () => true }: MailboxOptions = {}) {
+  constructor({ first, onClose, maxSlots = 1_000, accepts = () => true, metrics }: MailboxOptions = {}) {
     this.#accepts = accepts;
     this.#maxSlots = maxSlots;
     this.#onClose = onClose;
+    this.#metrics = metrics;
     this.#resync = first ? { kind: 'resync', reason: first } : null;
   }
 
@@ -50,8 +54,9 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
     if (kept) slots.delete(key);
     slots.set(key, kept ? merge(kept, hint) : hint);
     this.#convs.set(hint.conv, slots);
-    if (!kept) this.#slots++;
-    if (this.#slots > this.#maxSlots || recalledTargets(slots) > MAX_RECALLED_TARGETS) this.resync('OVERFLOW');
+    if (kept) this.#metrics?.hintCoalesced();
+    else this.#slots++;
+    if (this.#slots > this.#maxSlots || recalledTargets(slots) > MAX_RECALLED_TARGETS) this.#overflow();
     else this.#serve();
   }
 
@@ -61,6 +66,11 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
     this.#empty();
     this.#resync = { kind: 'resync', reason };
     this.#serve();
+  }
+
+  #overflow(): void {
+    this.#metrics?.mailboxOverflowed();
+    this.resync('OVERFLOW');
   }
 
   next(): Promise<IteratorResult<Item, undefined>> {

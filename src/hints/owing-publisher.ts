@@ -1,5 +1,6 @@
 // The publishing side of the Redis bus. Sending never throws, waits or rejects (H1); a hint that did not get through is
 // a debt, paid by telling every node to resync as soon as Redis answers again (H3).
+import type { Metrics } from '../metrics.js';
 import type { BusLog } from './bus.js';
 
 /** Publishes without an answer, beyond which hints are not sent but owed. */
@@ -10,26 +11,29 @@ export interface OwingPublisherOptions {
   /** whoever listens here resyncs all its sinks, whatever the message says */
   readonly resyncChannel: string;
   readonly log: BusLog;
+  readonly metrics?: Metrics | undefined;
 }
 
 export class OwingPublisher {
   readonly #publish: (channel: string, message: string) => Promise<void>;
   readonly #resyncChannel: string;
   readonly #log: BusLog;
+  readonly #metrics: Metrics | undefined;
   #unanswered = 0;
   #owes = false;
   #closed = false;
 
-  constructor({ publish, resyncChannel, log }: OwingPublisherOptions) {
+  constructor({ publish, resyncChannel, log, metrics }: OwingPublisherOptions) {
     this.#publish = publish;
     this.#resyncChannel = resyncChannel;
     this.#log = log;
+    this.#metrics = metrics;
   }
 
   send(channel: string, message: string): void {
     if (this.#closed) return;
     if (this.#unanswered >= MAX_UNANSWERED) {
-      this.#owe(new Error('too many hints wait for Redis'));
+      this.#failed(new Error('too many hints wait for Redis'));
       return;
     }
     this.#unanswered++;
@@ -37,7 +41,7 @@ export class OwingPublisher {
       () => this.#unanswered--,
       (error: unknown) => {
         this.#unanswered--;
-        this.#owe(error);
+        this.#failed(error);
       },
     );
   }
@@ -61,6 +65,11 @@ export class OwingPublisher {
 
   close(): void {
     this.#closed = true;
+  }
+
+  #failed(error: unknown): void {
+    this.#metrics?.publishFailed();
+    this.#owe(error);
   }
 
   #owe(error: unknown): void {

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { RedisPubSub } from 'graphql-redis-subscriptions';
 import type { Redis } from 'ioredis';
+import type { Metrics } from '../metrics.js';
 import type { BusHint, UserId } from '../model.js';
 import { AckedSubscriber } from './acked-subscriber.js';
 import type { BusLog, HintBus, HintSink, Listening } from './bus.js';
@@ -18,6 +19,7 @@ export interface RedisBusOptions {
   /** of every channel; holds the generation of the database, so that two never hear each other */
   readonly prefix: string;
   readonly log: BusLog;
+  readonly metrics?: Metrics;
   readonly heartbeatMs?: number;
   /** silence of the node's own heartbeat after which both connections are made anew */
   readonly heartbeatMissMs?: number;
@@ -56,6 +58,7 @@ class RedisBus implements HintBus {
     url,
     prefix,
     log,
+    metrics,
     heartbeatMs = 5_000,
     heartbeatMissMs = 15_000,
     listenTimeoutMs = 5_000,
@@ -79,6 +82,7 @@ class RedisBus implements HintBus {
       publish: (channel, message) => this.#pubsub.publish(channel, message),
       resyncChannel: this.#resyncChannel,
       log,
+      metrics,
     });
     // Whatever the message says, and in whatever version: a resync is always safe.
     void this.#pubsub.subscribe(this.#resyncChannel, () => {

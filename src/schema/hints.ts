@@ -6,7 +6,8 @@ import type { Conv, Hint, Resync } from '../model.js';
 import { builder, requireAffordable } from './builder.js';
 import { viewerOf, type Context } from './context.js';
 import { conv, conversationType } from './conversations.js';
-import { contentType, event, eventKind } from './messages.js';
+import { contentType } from './content-types.js';
+import { event, eventKind } from './messages.js';
 import { selectionOn, selectsOnly } from './selection.js';
 import { user } from './users.js';
 
@@ -141,7 +142,8 @@ function selectedBy(info: GraphQLResolveInfo): Readonly<Record<Hint['kind'], Sel
 
 function listen(context: Context, info: GraphQLResolveInfo, accepts: (item: Hint) => boolean): Promise<HintStream> {
   requireAffordable(context, info);
-  return subscribe(context.deps, viewerOf(context), context.connection, { accepts, selected: selectedBy(info) });
+  const options = { field: info.fieldName, accepts, selected: selectedBy(info) };
+  return subscribe(context.deps, viewerOf(context), context.connection, options);
 }
 
 builder.subscriptionFields((t) => ({

@@ -15,3 +15,12 @@ import './unread.js';
 import './hints.js';
 
 export const schema = builder.toSchema();
+
+const fieldsOf = (type: { getFields(): object } | null | undefined) => Object.keys(type?.getFields() ?? {});
+
+/** What an operation can ask for at its root. */
+export const rootFields = {
+  query: fieldsOf(schema.getQueryType()),
+  mutation: fieldsOf(schema.getMutationType()),
+  subscription: fieldsOf(schema.getSubscriptionType()),
+} as const;

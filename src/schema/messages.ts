@@ -1,24 +1,18 @@
 // Events of a log: sending, recalling, paging back.
-import { contentTypes, type ContentTypeName } from '../domain/content-types.js';
+import type { ContentTypeName } from '../domain/content-types.js';
 import { history, recall, send, type RecallAnswer, type SendAnswer } from '../domain/messages.js';
 import { badge as loadBadge } from '../domain/unread.js';
 import type { LogEvent, PersonViewer } from '../model.js';
 import { requirePerson } from '../domain/access.js';
 import { builder, priced } from './builder.js';
 import { connectionOf, toConnection } from './connections.js';
+import { contentType } from './content-types.js';
 import { viewerOf, type Context } from './context.js';
 import { conv, convOf } from './conversations.js';
 import { badge } from './unread.js';
 import { selectsOnly } from './selection.js';
 import { user } from './users.js';
 
-export const contentType = builder.enumType('ContentType', {
-  description:
-    'What a payload is, with the shape of its content. Users send those that count as unread; the rest come from the service.',
-  values: Object.fromEntries(
-    Object.entries(contentTypes).map(([name, { about }]) => [name, { description: about }]),
-  ) as Record<ContentTypeName, { description: string }>,
-});
 export const eventKind = builder.enumType('EventKind', {
   description: '`contentType` says the rest.',
   values: {

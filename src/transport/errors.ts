@@ -3,6 +3,7 @@
 import { GraphQLError, Kind } from 'graphql';
 import type { Logger } from 'pino';
 import { DomainError, errorCodes, isRetryable, type ErrorCode, type ErrorFacts } from '../domain/errors.js';
+import type { Metrics } from '../metrics.js';
 
 /** Makes any thrown thing fit to leave; the same error again comes back unchanged. */
 export type ErrorGate = (error: unknown, requestId: string, status?: number) => GraphQLError;
@@ -13,7 +14,7 @@ interface Verdict {
   readonly facts?: ErrorFacts;
 }
 
-export function createErrorGate(log: Logger): ErrorGate {
+export function createErrorGate(log: Logger, metrics: Metrics): ErrorGate {
   const passed = new WeakSet<GraphQLError>();
 
   return (error, requestId, status) => {
@@ -36,6 +37,7 @@ export function createErrorGate(log: Logger): ErrorGate {
       },
     });
     passed.add(clean);
+    metrics.errorLeft(code);
     return clean;
   };
 }

@@ -1,14 +1,17 @@
 // The HTTP server: GraphQL, GraphiQL, health, and a shutdown that loses nothing that has begun.
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { logRequest } from './access-log.js';
 import type { EventStreams } from './event-streams.js';
 import { scriptPath, type GraphiQL } from './graphiql.js';
+import { listenOn, portOf, urlOf } from './listening.js';
+import { newNotes, type Notes } from './operations.js';
 import { answerCors, type OriginRule } from './origins.js';
 import type { WebSockets } from './websocket.js';
 import type { GraphQLEngine } from './yoga.js';
+
+const paths: ReadonlySet<string> = new Set(['/graphql', '/healthz', '/readyz', scriptPath]);
 
 /** Empty `problems`: the node can do its work. */
 export interface Readiness {
@@ -61,28 +64,24 @@ class HttpServer implements RunningServer {
   }
 
   get port(): number {
-    return (this.#http.address() as AddressInfo).port;
+    return portOf(this.#http);
   }
 
   get url(): string {
-    const { host } = this.#options;
-    const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-    return `http://${name}:${String(this.port)}`;
+    return urlOf(this.#http, this.#options.host);
   }
 
   async listen(): Promise<void> {
     const { host, port } = this.#options;
-    this.#http.listen(port, host);
-    try {
-      await once(this.#http, 'listening');
-    } catch (error) {
-      throw new Error(whyNotListening(error as NodeJS.ErrnoException, host, port), { cause: error });
-    }
+    await listenOn(this.#http, { host, port, variable: 'PORT' });
   }
 
   async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const requestId = idOf(req);
+    const { path, query } = routeOf(req);
+    const notes = newNotes();
     res.setHeader('x-request-id', requestId);
+    logRequest(this.#options.log, req, res, { requestId, path: paths.has(path) ? path : null, notes });
     if (this.#draining) {
       res.setHeader('connection', 'close');
       res.setHeader('retry-after', '1');
@@ -91,8 +90,7 @@ class HttpServer implements RunningServer {
     }
     this.#running.add(res);
     res.once('close', () => this.#running.delete(res));
-    const { path, query } = routeOf(req);
-    if (path === '/graphql') await this.#graphql(req, res, { requestId, query });
+    if (path === '/graphql') await this.#graphql(req, res, { requestId, notes, query });
     else if (path === '/healthz') sendJson(res, 200, { status: 'up' });
     else if (path === '/readyz') await this.#ready(res);
     else if (path === scriptPath && this.#options.graphiql) await this.#options.graphiql.script(res);
@@ -102,7 +100,7 @@ class HttpServer implements RunningServer {
   async #graphql(
     req: IncomingMessage,
     res: ServerResponse,
-    { requestId, query }: { requestId: string; query: string },
+    { query, ...told }: { requestId: string; notes: Notes; query: string },
   ) {
     const { graphiql, isAllowed, engine } = this.#options;
     if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
@@ -113,7 +111,7 @@ class HttpServer implements RunningServer {
     // Yoga makes a URL of these and would answer a malformed one with a stack trace
     req.url = `/graphql${query}`;
     req.headers.host = 'tidemark';
-    await engine.handle(req, res, { requestId });
+    await engine.handle(req, res, told);
   }
 
   async #ready(res: ServerResponse): Promise<void> {
@@ -156,20 +154,13 @@ function routeOf(req: IncomingMessage): { path: string; query: string } {
   return { path, query: rest.length > 0 ? `?${rest.join('?')}` : '' };
 }
 
-/** The client's own, if it is harmless in a log. */
+/** The client's own, if it is harmless in a log: no credential, say. */
 function idOf(req: IncomingMessage): string {
   const given = req.headers['x-request-id'];
-  return typeof given === 'string' && /^[\w.-]{1,64}$/u.test(given) ? given : randomUUID();
+  return typeof given === 'string' && /^(?!tm_)[\w.-]{1,64}$/u.test(given) ? given : randomUUID();
 }
 
 function sendJson(res: ServerResponse, status: number, body: object): void {
   res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
   res.end(`${JSON.stringify(body)}\n`);
-}
-
-function whyNotListening({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
-  const address = `${host}:${String(port)}`;
-  if (code === 'EADDRINUSE') return `${address} is taken by another program: set PORT`;
-  if (code === 'EACCES') return `${address} needs more rights: set PORT to one above 1024`;
-  return `cannot listen on ${address}: ${message}`;
 }

@@ -10,8 +10,11 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import type { Connection, Connections } from '../domain/connections.js';
 import type { Authentication } from '../domain/devices.js';
 import { badInput, overLimit, type DomainError } from '../domain/errors.js';
+import type { Metrics } from '../metrics.js';
+import { logSocket } from './access-log.js';
 import type { Authenticator } from './auth.js';
 import { withoutHttp, type ErrorGate } from './errors.js';
+import { newNotes, noteCodes, type Notes } from './operations.js';
 import type { OriginRule } from './origins.js';
 import type { GraphQLEngine } from './yoga.js';
 
@@ -29,6 +32,7 @@ export interface WebSocketOptions {
   readonly gate: ErrorGate;
   readonly isAllowed: OriginRule;
   readonly log: Logger;
+  readonly metrics: Metrics;
 }
 export interface WebSockets {
   /** Asks every client to come back elsewhere; who does not hang up is hung up on after `graceMs`. */
@@ -42,6 +46,8 @@ interface Extra extends Record<PropertyKey, unknown> {
   auth?: Authentication;
   connection?: Connection;
 }
+/** What its line in the log will say. */
+const notesOf = new WeakMap<WebSocket, Notes>();
 type Socket = SocketState<Record<string, unknown>, Extra>;
 
 export function attachWebSockets(http: Server, options: WebSocketOptions): WebSockets {
@@ -72,7 +78,7 @@ export function attachWebSockets(http: Server, options: WebSocketOptions): WebSo
 
 function upgrade(
   server: WebSocketServer,
-  { isAllowed, log }: WebSocketOptions,
+  { isAllowed, log, metrics }: WebSocketOptions,
   { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
 ): void {
   // Node has taken its own listener off: a client that resets now would end the process
@@ -84,6 +90,13 @@ function upgrade(
     return;
   }
   server.handleUpgrade(request, socket, head, (client) => {
+    const notes = newNotes();
+    notesOf.set(client, notes);
+    metrics.socketOpened();
+    client.once('close', () => {
+      metrics.socketClosed();
+    });
+    logSocket(log, client, { requestId: randomUUID(), path: '/graphql', notes });
     server.emit('connection', client, request);
     // ws has closed the socket with the right code; graphql-ws would only print the error
     client.removeAllListeners('error');
@@ -133,12 +146,17 @@ async function prepare(
   payload: SubscribePayload,
 ): Promise<Prepared | GraphQLError[]> {
   const requestId = randomUUID();
-  const refuse = (errors: readonly unknown[]) => errors.map((error) => withoutHttp(options.gate(error, requestId)));
+  const notes = notesOf.get(socket.extra.socket) ?? newNotes();
+  const refuse = (given: readonly unknown[]) => {
+    const errors = given.map((error) => withoutHttp(options.gate(error, requestId)));
+    noteCodes(notes, errors);
+    return errors;
+  };
   try {
     if (Object.keys(socket.subscriptions).length > maxOperations) {
       throw overLimit('one socket', maxOperations, 'operations at a time');
     }
-    const run = enveloped(options.engine, socket.extra, payload, requestId);
+    const run = enveloped(options.engine, socket.extra, payload, { requestId, notes });
     const document = run.parse(payload.query);
     const errors = run.validate(run.schema, document);
     if (errors.length > 0) return refuse(errors);
@@ -175,11 +193,11 @@ function enveloped(
   engine: GraphQLEngine,
   { auth, connection }: Extra,
   params: SubscribePayload,
-  requestId: string,
+  told: { readonly requestId: string; readonly notes: Notes },
 ): Enveloped {
   // plugins look for a request
   const request = new engine.fetchAPI.Request('http://tidemark/graphql', { method: 'POST' });
-  return engine.getEnveloped({ auth, connection, requestId, request, params }) as Enveloped;
+  return engine.getEnveloped({ auth, connection, ...told, request, params }) as Enveloped;
 }
 
 /** Queries and mutations have HTTP, where limits, logs and status codes are at home. */

@@ -19,6 +19,7 @@ import type { Context } from '../schema/context.js';
 import type { Authenticator } from './auth.js';
 import type { ErrorGate } from './errors.js';
 import { useEventStreams, type EventStreams } from './event-streams.js';
+import { noteCodes, useMeasure, type Notes } from './operations.js';
 
 const maxBodyBytes = 256 * 1024;
 const maxLexicalTokens = 4_000;
@@ -30,12 +31,18 @@ export interface ServerContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly requestId: string;
+  readonly notes: Notes;
 }
 /** What a WebSocket gives with each operation. */
 export interface SocketContext extends Pick<Context, 'auth' | 'connection'> {
   readonly requestId: string;
+  readonly notes: Notes;
 }
-export type OperationContext = Context & { readonly requestId: string; readonly res?: ServerResponse };
+export type OperationContext = Context & {
+  readonly requestId: string;
+  readonly notes: Notes;
+  readonly res?: ServerResponse;
+};
 export type GraphQLEngine = YogaServerInstance<ServerContext, OperationContext>;
 
 export interface EngineOptions {
@@ -64,7 +71,7 @@ export function createEngine(options: EngineOptions): GraphQLEngine {
       if (auth) return { deps } as OperationContext; // a socket authenticates once
       return { deps, auth: await authenticate(initial), connection: null } as OperationContext;
     },
-    plugins: [useStrictDocuments(production), useErrorGate(gate), useEventStreams(streams)],
+    plugins: [useMeasure(deps.metrics), useStrictDocuments(production), useErrorGate(gate), useEventStreams(streams)],
     parserAndValidationCache: { documentCache: textCache<DocumentNode>(), errorCache: textCache<Error>() },
     maxRequestBodySize: maxBodyBytes,
     // the gate does it, with the request's id
@@ -110,20 +117,27 @@ function markingLiterals(rule: ValidationRule): ValidationRule {
 
 /** Every error that leaves passes the gate, wherever it comes from. */
 function useErrorGate(gate: ErrorGate): Plugin<OperationContext, ServerContext> {
-  const clean = <T extends { errors?: readonly unknown[] | undefined }>(result: T, requestId: string): T =>
-    result.errors ? { ...result, errors: result.errors.map((error) => gate(error, requestId)) } : result;
+  const clean = <T extends { errors?: readonly unknown[] | undefined }>(
+    result: T,
+    { requestId, notes }: Pick<ServerContext, 'requestId' | 'notes'>,
+  ): T => {
+    if (!result.errors) return result;
+    const errors = result.errors.map((error) => gate(error, requestId));
+    noteCodes(notes, errors);
+    return { ...result, errors };
+  };
   return {
     onExecute: ({ args }) => ({
       onExecuteDone: ({ result, setResult }) => {
-        if (!isStream(result)) setResult(clean(result, args.contextValue.requestId));
+        if (!isStream(result)) setResult(clean(result, args.contextValue));
       },
     }),
     onSubscribe: ({ args }) => ({
       onSubscribeResult: ({ result: first, setResult: setFirst }) => {
-        if (!isStream(first)) setFirst(clean(first, args.contextValue.requestId));
+        if (!isStream(first)) setFirst(clean(first, args.contextValue));
         return {
           onNext: ({ result, setResult }) => {
-            if (!isStream(result)) setResult(clean(result, args.contextValue.requestId));
+            if (!isStream(result)) setResult(clean(result, args.contextValue));
           },
         };
       },
@@ -133,7 +147,7 @@ function useErrorGate(gate: ErrorGate): Plugin<OperationContext, ServerContext> 
     }),
     onResultProcess: (answer) => {
       const { result, serverContext } = answer;
-      if (!isStream(result) && !Array.isArray(result)) answer.setResult(clean(result, serverContext.requestId));
+      if (!isStream(result) && !Array.isArray(result)) answer.setResult(clean(result, serverContext));
     },
   };
 }
@@ -144,7 +158,8 @@ function toYogaLog(log: Logger) {
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (...args: unknown[]) => {
-      log[level]({ yoga: args }, 'yoga');
+      // an error may quote what a client sent
+      log[level]({ yoga: args.filter((arg) => typeof arg === 'string') }, 'yoga');
     };
   // what Yoga calls errors the gate has logged already
   return { debug: () => undefined, info: at('debug'), warn: at('warn'), error: at('debug') };

@@ -69,6 +69,7 @@ export async function startApp(options: StartOptions = {}): Promise<TestApp> {
     port: app.port,
     deps: app.deps,
     connections: app.connections,
+    metricsUrl: app.metricsUrl,
     [Symbol.asyncDispose]: async () => {
       await app[Symbol.asyncDispose]();
       await database?.[Symbol.asyncDispose]();
