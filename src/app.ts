@@ -8,6 +8,7 @@ import { BadgeFeeds } from './domain/badge-feed.js';
 import { Connections } from './domain/connections.js';
 import type { Deps, Failpoint } from './domain/deps.js';
 import { createLoads } from './domain/loads.js';
+import { createRateLimits } from './domain/rate-limits.js';
 import type { HintBus } from './hints/bus.js';
 import { createMemoryBus } from './hints/memory.js';
 import { createRedisBus } from './hints/redis.js';
@@ -67,7 +68,7 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   const deps = createDeps({ config, store, bus, log, failpoint: overrides.failpoint ?? toFailpoint(config.failpoint) });
   const { checkEveryMs } = overrides;
   const connections = owned.use(
-    new Connections({ store, bus, log, ...(checkEveryMs === undefined ? {} : { checkEveryMs }) }),
+    new Connections({ store, bus, rates: deps.rates, log, ...(checkEveryMs === undefined ? {} : { checkEveryMs }) }),
   );
   const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
   const server = owned.use(await serve(config, deps, connections, demo));
@@ -160,7 +161,8 @@ export function createDeps({
   failpoint = toFailpoint(null),
 }: Pick<Deps, 'store' | 'bus' | 'log'> & { readonly config: Config; readonly failpoint?: Failpoint }): Deps {
   const badges = new BadgeFeeds({ bus, load: (user) => store.unread.badge(user), log });
-  return { store, bus, loads: createLoads(store), badges, limits: config.limits, log, failpoint };
+  const { limits, rates } = config;
+  return { store, bus, loads: createLoads(store), badges, limits, rates: createRateLimits(rates), log, failpoint };
 }
 
 /** TIDEMARK_FAILPOINT: the process dies there, as if its machine had. */

@@ -45,6 +45,7 @@ export async function markReadMany(
 ): Promise<ReadBatch> {
   const person = requirePerson(viewer);
   const positions = requirePositions(deps, input.items);
+  await deps.rates.spend('read', person, positions.length);
   return commit(deps, async (tx, tell) => {
     const items = requireAll(await tx.batches.advance(person, positions));
     return { items: items.map((item) => toReadItem(tell, person, item)) };
@@ -56,6 +57,7 @@ export async function markAllRead(deps: Deps, viewer: Viewer, input: { readonly 
   const person = requirePerson(viewer);
   const moment = toMoment(input.asOf);
   if (moment === null) throw badInput('asOf is no token of badge or convs');
+  await deps.rates.spend('read', person, deps.limits.maxBatch);
   return commit(deps, async (tx, tell) => {
     const chunk = await tx.batches.advanceAll(person, moment, deps.limits.maxBatch);
     const items = requireAll(chunk);
@@ -70,6 +72,7 @@ export async function ackMany(
 ): Promise<DeliveryBatch> {
   const device = requireDevice(viewer);
   const positions = requirePositions(deps, input.items);
+  await deps.rates.spend('ack', device, positions.length);
   return commit(deps, async (tx) => {
     const items = requireAll(await tx.batches.ack(device, positions));
     return {

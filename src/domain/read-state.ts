@@ -18,6 +18,7 @@ export interface ReadAnswer {
 
 export async function markRead(deps: Deps, viewer: Viewer, input: { conv: string; seq: Seq }): Promise<ReadAnswer> {
   const person = requirePerson(viewer);
+  await deps.rates.spend('read', person);
   const conv = requireConvId(input.conv);
   return commit(deps, async (tx, tell) => {
     const { read, unread, head } = await advance(tx, tell, person, conv, input.seq);
