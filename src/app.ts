@@ -8,6 +8,7 @@ import { BadgeFeeds } from './domain/badge-feed.js';
 import { Connections } from './domain/connections.js';
 import type { Deps, Failpoint } from './domain/deps.js';
 import { createLoads } from './domain/loads.js';
+import { createRateLimits } from './domain/rate-limits.js';
 import type { HintBus } from './hints/bus.js';
 import { createMemoryBus } from './hints/memory.js';
 import { createRedisBus } from './hints/redis.js';
@@ -71,9 +72,7 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   metrics.watch(store.pool, bus);
   const { checkEveryMs, failpoint = toFailpoint(config.failpoint) } = overrides;
   const deps = createDeps({ config, store, bus, log, metrics, failpoint });
-  const connections = owned.use(
-    new Connections({ store, bus, log, ...(checkEveryMs === undefined ? {} : { checkEveryMs }) }),
-  );
+  const connections = owned.use(new Connections({ store, bus, rates: deps.rates, log, checkEveryMs }));
   const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
   const served = owned.use(await serveMetrics(config, deps));
   const server = owned.use(await serve(config, deps, connections, demo));
@@ -170,7 +169,8 @@ export function createDeps({
 }: Pick<Deps, 'store' | 'bus' | 'log'> &
   Partial<Pick<Deps, 'metrics' | 'failpoint'>> & { readonly config: Config }): Deps {
   const badges = new BadgeFeeds({ bus, load: (user) => store.unread.badge(user), log, metrics });
-  return { store, bus, loads: createLoads(store), badges, limits: config.limits, log, metrics, failpoint };
+  const [{ limits }, rates, loads] = [config, createRateLimits(config.rates), createLoads(store)];
+  return { store, bus, loads, badges, limits, rates, log, metrics, failpoint };
 }
 
 /** TIDEMARK_FAILPOINT: the process dies there, as if its machine had. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1');
 const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const rate = (fallback: number) => whole(1, 1_000_000).default(fallback);
 const list = z.string().transform((value) =>
   value
     .split(',')
@@ -34,6 +35,14 @@ const environment = z.object({
   GRAPHIQL: flag.optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   RECALL_WINDOW_MS: whole(0, 365 * 86_400_000).default(300_000),
+  SEND_RATE: rate(30),
+  SEND_BURST: rate(60),
+  READ_RATE: rate(500),
+  READ_BURST: rate(1_000),
+  ACK_RATE: rate(500),
+  ACK_BURST: rate(1_000),
+  CONNECT_RATE: rate(5),
+  CONNECT_BURST: rate(20),
   DRAIN_MS: whole(0, 600_000).default(5_000),
   TIDEMARK_FAILPOINT: z.string().optional(),
 });
@@ -52,6 +61,15 @@ export interface Limits {
   readonly maxGroupMembers: number;
   readonly recallWindowMs: number;
 }
+
+/** `rate` per `perMs` in the long run, up to `burst` at once. */
+export interface Rate {
+  readonly rate: number;
+  readonly perMs: number;
+  readonly burst: number;
+}
+/** What a device may do how often (P3); connects count for the user as well. */
+export type Rates = Readonly<Record<'send' | 'read' | 'ack' | 'connect', Rate>>;
 
 export interface Config {
   readonly production: boolean;
@@ -74,6 +92,7 @@ export interface Config {
   readonly drainMs: number;
   readonly failpoint: string | null;
   readonly limits: Limits;
+  readonly rates: Rates;
 }
 
 /** @throws Error whose message lists every variable that is wrong, one a line */
@@ -103,6 +122,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     drainMs: data.DRAIN_MS,
     failpoint: data.TIDEMARK_FAILPOINT ?? null,
     limits: { ...defaultLimits, recallWindowMs: data.RECALL_WINDOW_MS },
+    rates: {
+      send: { rate: data.SEND_RATE, perMs: 1_000, burst: data.SEND_BURST },
+      read: { rate: data.READ_RATE, perMs: 1_000, burst: data.READ_BURST },
+      ack: { rate: data.ACK_RATE, perMs: 1_000, burst: data.ACK_BURST },
+      connect: { rate: data.CONNECT_RATE, perMs: 60_000, burst: data.CONNECT_BURST },
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import type { HintBus, Listening } from '../hints/bus.js';
 import type { ConvId, DeviceViewer, Seq } from '../model.js';
 import type { Store } from '../store/store.js';
 import type { Logger } from 'pino';
+import type { RateLimits } from './rate-limits.js';
 
 export type CloseReason = 'REVOKED' | 'STALE_INSTALL';
 
@@ -42,22 +43,26 @@ export class Connections implements AsyncDisposable {
   readonly #open = new Map<Connection, Listening>();
   readonly #store: Store;
   readonly #bus: HintBus;
+  readonly #rates: RateLimits;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout;
 
   constructor({
     store,
     bus,
+    rates,
     log,
     checkEveryMs = 10_000,
   }: {
     store: Store;
     bus: HintBus;
+    rates: RateLimits;
     log: Logger;
-    checkEveryMs?: number;
+    checkEveryMs?: number | undefined;
   }) {
     this.#store = store;
     this.#bus = bus;
+    this.#rates = rates;
     this.#log = log;
     this.#timer = setInterval(() => void this.check(), checkEveryMs).unref();
   }
@@ -66,8 +71,12 @@ export class Connections implements AsyncDisposable {
     return this.#open.size;
   }
 
-  /** Resolves once a revocation anywhere would reach it. A credential that has just stopped to hold closes it at once. */
+  /**
+   * Resolves once a revocation anywhere would reach it. A credential that has just stopped to hold closes it at once.
+   * @throws RATE_LIMITED to a device or user that connects too often (P3)
+   */
   async open(viewer: DeviceViewer, close: (reason: CloseReason) => void): Promise<Connection> {
+    await this.#rates.spend('connect', viewer);
     const connection = new Connection(viewer, close);
     const listening = await this.#bus.listen(viewer.user, {
       hint: (hint) => {

@@ -13,6 +13,7 @@ export interface AckAnswer {
 
 export async function ack(deps: Deps, viewer: Viewer, input: { conv: string; seq: Seq }): Promise<AckAnswer> {
   const device = requireDevice(viewer);
+  await deps.rates.spend('ack', device);
   const conv = requireConvId(input.conv);
   const { status, delivered, head } = await deps.store.delivery.ack(device, conv, input.seq);
   if (status !== 'ok') throw refusal(status, { head });

@@ -6,6 +6,7 @@ import type { Metrics } from '../metrics.js';
 import type { Store } from '../store/store.js';
 import type { BadgeFeeds } from './badge-feed.js';
 import type { Loads } from './loads.js';
+import type { RateLimits } from './rate-limits.js';
 
 /** Places where a test may pause or stop the process; nothing happens there otherwise. */
 export type FailpointName = 'after lock' | 'before commit' | 'after commit' | 'before publish' | 'after publish';
@@ -17,6 +18,7 @@ export interface Deps {
   readonly loads: Loads;
   readonly badges: BadgeFeeds;
   readonly limits: Limits;
+  readonly rates: RateLimits;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly failpoint: Failpoint;

@@ -58,6 +58,9 @@ export const forbidden = (message: string) => new DomainError('FORBIDDEN', messa
 export const notMember = () => new DomainError('NOT_MEMBER', 'no such conversation for this viewer');
 export const cursorAhead = (head: number) => new DomainError('CURSOR_AHEAD', `the log ends at ${head}`, { head });
 
+export const rateLimited = (retryAfterMs: number) =>
+  new DomainError('RATE_LIMITED', `too many: try again in ${retryAfterMs} ms`, { retryAfterMs });
+
 export const staleInstall = (installEpoch: number) =>
   new DomainError('STALE_INSTALL', 'this credential is of an earlier install of the device', { installEpoch });
 

@@ -18,6 +18,10 @@ export function requireConvId(value: string): ConvId {
   return value as ConvId;
 }
 
+/** In a list a malformed id is asked for as one that no conversation has: it fails alone, like a missing one. */
+export const toConvId = (value: string): ConvId =>
+  (uuid.test(value) ? value : '00000000-0000-0000-0000-000000000000') as ConvId;
+
 export function requireUserId(value: string, name = 'user'): UserId {
   return requireShort(value, name, 64) as UserId;
 }

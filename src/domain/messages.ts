@@ -27,6 +27,7 @@ export interface SendAnswer {
 
 export async function send(deps: Deps, viewer: Viewer, input: SendInput): Promise<SendAnswer> {
   const person = requirePerson(viewer);
+  await deps.rates.spend('send', person);
   const message = requireMessage(deps, input);
   const { seq, duplicate } = await commit(deps, async (tx, tell) => {
     const written = await tx.messages.send(person, message);

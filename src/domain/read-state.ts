@@ -18,6 +18,7 @@ export interface ReadAnswer {
 
 export async function markRead(deps: Deps, viewer: Viewer, input: { conv: string; seq: Seq }): Promise<ReadAnswer> {
   const person = requirePerson(viewer);
+  await deps.rates.spend('read', person);
   const conv = requireConvId(input.conv);
   return commit(deps, async (tx, tell) => {
     const { read, unread, head } = await advance(tx, tell, person, conv, input.seq);
@@ -29,10 +30,13 @@ export async function markRead(deps: Deps, viewer: Viewer, input: { conv: string
 export async function advance(tx: Tx, tell: Tell, viewer: PersonViewer, conv: ConvId, seq: Seq): Promise<Advance> {
   const state = await tx.readState.advance(viewer, conv, seq);
   if (state.status !== 'ok') throw refusal(state.status, state);
-  if (state.moved) {
-    const { read, unread, head, conversationType } = state;
-    const originDevice = deviceOf(viewer)?.device ?? null;
-    tell([viewer.user], { kind: 'read', conv, conversationType, read, unread, head, originDevice });
-  }
+  tellOfRead(tell, viewer, conv, state);
   return state;
+}
+
+export function tellOfRead(tell: Tell, viewer: PersonViewer, conv: ConvId, state: Advance): void {
+  if (!state.moved) return;
+  const { read, unread, head, conversationType } = state;
+  const originDevice = deviceOf(viewer)?.device ?? null;
+  tell([viewer.user], { kind: 'read', conv, conversationType, read, unread, head, originDevice });
 }

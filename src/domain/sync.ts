@@ -4,7 +4,7 @@ import type { Tx } from '../store/store.js';
 import { requirePerson, toLook } from './access.js';
 import type { Deps } from './deps.js';
 import { badInput, notMember, overLimit, toItemError, type ItemError } from './errors.js';
-import { requireConvId, requireFirst } from './input.js';
+import { requireFirst, toConvId } from './input.js';
 
 export interface SyncFrom {
   readonly conv: string;
@@ -74,15 +74,6 @@ export async function sync(
     }
     return { items, complete: !items.some(({ hasMore }) => hasMore) };
   });
-}
-
-/** A malformed id is asked for as one that no conversation has: it fails alone, like a missing one. */
-function toConvId(value: string): ConvId {
-  try {
-    return requireConvId(value);
-  } catch {
-    return '00000000-0000-0000-0000-000000000000' as ConvId;
-  }
 }
 
 async function findTrimmed(

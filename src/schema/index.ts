@@ -10,6 +10,7 @@ import './memberships.js';
 import './messages.js';
 import './read-state.js';
 import './delivery.js';
+import './batches.js';
 import './sync.js';
 import './unread.js';
 import './hints.js';

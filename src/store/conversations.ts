@@ -1,5 +1,6 @@
 // Conversations, and a conversation as one viewer sees it: read from the view conv_state, the only definition of unread.
 import type { Conv, ConvId, ConvType, DeviceId, JoinPolicy, Seq, UserId } from '../model.js';
+import { asOf } from './as-of.js';
 import { none, row, rows, sql, type Db } from './sql.js';
 
 /** Who looks: `delivered` is of this device in this install, 0 without one (I3). */
@@ -32,9 +33,6 @@ export interface NewConv {
 const state = sql`s.conv_id AS id, s.type, s.title, s.peer_id AS peer, s.join_policy AS "joinPolicy",
   s.history_visible AS "historyVisible", s.mode, s.info_version AS "infoVersion", s.epoch, s.head, s.min_seq AS "minSeq",
   s.read_seq AS read, s.unread, s.joined, s.muted, CASE WHEN s.joined THEN s.role END AS role, s.active_at AS "activeAt"`;
-
-/** Names the snapshot of the statement that it stands in; a restore makes it void (L8). */
-export const asOf = sql`(SELECT g.generation || '/' || pg_current_snapshot() FROM generation g) AS "asOf"`;
 
 export const conversations = (db: Db) => ({
   /** One snapshot for all: null where the user never was a member. In the order asked. */

@@ -3,6 +3,7 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { PrismaClient } from '../generated/prisma/client.js';
+import { batches } from './batches.js';
 import { clock } from './clock.js';
 import { conversations } from './conversations.js';
 import { delivery } from './delivery.js';
@@ -17,6 +18,7 @@ import { unread } from './unread.js';
 import { users } from './users.js';
 
 const bind = (db: Db) => ({
+  batches: batches(db),
   clock: clock(db),
   conversations: conversations(db),
   delivery: delivery(db),

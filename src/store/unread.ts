@@ -1,6 +1,6 @@
 // Unread as totals and as a list. The number itself is defined once, by the view conv_state (U1, U6).
 import type { Badge, ConvId, Seq, UserId } from '../model.js';
-import { asOf } from './conversations.js';
+import { asOf } from './as-of.js';
 import { row, rows, sql, type Db } from './sql.js';
 
 export interface Audit {

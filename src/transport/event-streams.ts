@@ -4,6 +4,7 @@ import type { Plugin } from 'graphql-yoga';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
 import type { Connections } from '../domain/connections.js';
+import { DomainError } from '../domain/errors.js';
 import type { OperationContext } from './yoga.js';
 
 /** The open responses, so that a drain can end them: destroyed, for a completed stream would tell its client "finished". */
@@ -56,6 +57,10 @@ async function open(streams: EventStreams, viewer: Parameters<Connections['open'
     });
     return connection;
   } catch (error) {
+    // nothing ran, and a client of event streams comes back after a 429 as after a 503 (P3)
+    if (error instanceof DomainError) {
+      throw new GraphQLError(error.message, { originalError: error, extensions: { http: { status: 429 } } });
+    }
     log.warn({ err: error }, 'an event stream could not begin');
     // nothing ran, and a client of event streams comes back after a 503
     throw new GraphQLError('live hints are not available now, try again', {

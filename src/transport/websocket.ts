@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Connection, Connections } from '../domain/connections.js';
 import type { Authentication } from '../domain/devices.js';
-import { badInput, overLimit, type DomainError } from '../domain/errors.js';
+import { badInput, DomainError, overLimit } from '../domain/errors.js';
 import type { Metrics } from '../metrics.js';
 import { logSocket } from './access-log.js';
 import type { Authenticator } from './auth.js';
@@ -123,7 +123,8 @@ async function connect({ authenticator, connections, log }: WebSocketOptions, { 
     if (socket.readyState === socket.CLOSED) connections.release(connection);
     return socket.readyState === socket.OPEN;
   } catch (error) {
-    log.warn({ err: error }, 'a socket could not be accepted');
+    // one that connects too often is no news (P3)
+    if (!(error instanceof DomainError)) log.warn({ err: error }, 'a socket could not be accepted');
     socket.close(closes.tryLater, 'Try Again Later');
     return false;
   }

@@ -23,6 +23,8 @@ const shorts = (max: number): Values => [
   [{}],
 ];
 const required = (values: Values): Values => [...values, [null]];
+/** no generation of any database */
+const noLife = '00000000-0000-4000-8000-000000000000';
 const content = 'contentType: TEXT, content: { text: "hi" }';
 
 export const cases: readonly Case[] = [
@@ -32,6 +34,40 @@ export const cases: readonly Case[] = [
     values: seqs,
   },
   { name: 'ack(seq)', query: 'mutation ($c: ID!, $v: Seq!) { ack(conv: $c, seq: $v) { delivered } }', values: seqs },
+  ...(['markReadMany', 'ackMany'] as const).flatMap((name): Case[] => [
+    {
+      name: `${name}(seq)`,
+      query: `mutation ($c: ID!, $v: Seq!) { ${name}(items: [{ conv: $c, seq: 0 }, { conv: $c, seq: $v }]) { items { head } } }`,
+      values: seqs,
+    },
+    {
+      name: `${name}(items)`,
+      query: `mutation ($v: [Position!]!) { ${name}(items: $v) { items { head } } }`,
+      values: [
+        [many(201).map((id) => ({ conv: id, seq: 0 })), 200],
+        [[{ conv: 'x' }]],
+        [[{ seq: 1 }]],
+        [[{ conv: 'x', seq: 0, more: 1 }]],
+        [[null]],
+        [null],
+      ],
+    },
+  ]),
+  {
+    name: 'markAllRead(asOf)',
+    query: 'mutation ($v: String!) { markAllRead(asOf: $v) { complete } }',
+    values: [
+      ...['', 'x', '/', '1:1:', `${noLife}/`, `${noLife}/1:1:`, `${noLife}/1:1:1`, `${noLife}/5:3:`].map(
+        (token): Values[number] => [token],
+      ),
+      [`${noLife}/${'9'.repeat(30)}:1:`],
+      [`${noLife}/1:9:3,2`],
+      [`${noLife}/1:1:\u0000`],
+      [long(70_000)],
+      [3],
+      [null],
+    ],
+  },
   {
     name: 'recall(seq)',
     query: 'mutation ($c: ID!, $v: Seq!) { recall(conv: $c, seq: $v) { conv { id } } }',

@@ -23,6 +23,8 @@ interface Scene {
   readonly conv: string;
   readonly joined: string;
   readonly open: string;
+  /** of now, when there is something to read */
+  readonly asOf: string;
 }
 const deviceId = ({ credential }: Actor) => /^tm_([^.]+)/u.exec(credential)?.[1] ?? '';
 
@@ -36,7 +38,8 @@ async function setUp(): Promise<Scene> {
   const open = (await ben.createConv({ joinPolicy: 'OPEN' })).conv.id;
   await device.send(conv, 'own'); // 3
   await ben.send(conv, 'read me'); // 4
-  return { device, other, conv, joined, open };
+  const { asOf } = await device.badge();
+  return { device, other, conv, joined, open, asOf };
 }
 
 const writes: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
@@ -44,6 +47,12 @@ const writes: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   'send with markReadUpTo': ({ device, conv }) => device.send(conv, 'late', { markReadUpTo: 4 }),
   recall: ({ device, conv }) => device.recall(conv, 3),
   markRead: ({ device, conv }) => device.markRead(conv, 4),
+  markReadMany: ({ device, conv, joined }) =>
+    device.markReadMany([
+      { conv: joined, seq: 2 },
+      { conv, seq: 4 },
+    ]),
+  markAllRead: ({ device, asOf }) => device.markAllRead(asOf),
   createConv: ({ device }) => device.createConv({ members: ['ben', 'dan'] }),
   'createConv DIRECT': ({ device }) => device.createConv({ type: 'DIRECT', members: ['ben'] }),
   addMembers: ({ device, conv }) => device.addMembers(conv, ['cho']),
@@ -143,6 +152,7 @@ test('[I5] once revoked or reinstalled, no write and no read of the old credenti
     const asked: (() => Promise<unknown>)[] = [
       ...Object.values(writes).map((write) => () => write(scene)),
       () => device.ack(conv, 1),
+      () => device.ackMany([{ conv, seq: 1 }]),
       () => device.badge(),
       () => device.convs(),
       () => device.conv(conv),

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dump } from '../support/dump.js';
 import { outcomeOf } from '../support/outcome.js';
-import { fresh, startWorld, type Actor, type World } from '../support/world.js';
+import { fresh, Refused, startWorld, type Actor, type World } from '../support/world.js';
 
 let world: World;
 let ana: Actor, ben: Actor, cho: Actor, stranger: Actor;
@@ -23,6 +23,11 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 
+/** The only item of a batch, whose error is thrown as that of a single operation. */
+async function oneOf(asked: Promise<{ items: readonly { error: { code: string; message: string } | null }[] }>) {
+  const { items } = await asked;
+  for (const { error } of items) if (error) throw new Refused(error.message, error);
+}
 type Act = (actor: Actor, conv: string) => Promise<unknown>;
 const roles = ['OWNER', 'ADMIN', 'MEMBER', 'former', 'stranger', 'service'] as const;
 type Role = (typeof roles)[number];
@@ -64,6 +69,12 @@ const table: { action: string; act: Act; policy?: string; may: [string, string, 
   { action: 'send', act: (a, c) => a.send(c, 'hi'), may: ['ok', 'ok', 'ok', N, N, F] },
   { action: 'markRead', act: (a, c) => a.markRead(c, 3), may: ['ok', 'ok', 'ok', 'ok', N, F] },
   { action: 'ack', act: (a, c) => a.ack(c, 3), may: ['ok', 'ok', 'ok', 'ok', N, F] },
+  {
+    action: 'markReadMany',
+    act: (a, c) => oneOf(a.markReadMany([{ conv: c, seq: 3 }])),
+    may: ['ok', 'ok', 'ok', 'ok', N, F],
+  },
+  { action: 'ackMany', act: (a, c) => oneOf(a.ackMany([{ conv: c, seq: 3 }])), may: ['ok', 'ok', 'ok', 'ok', N, F] },
   { action: 'setConvSettings', act: (a, c) => a.setMuted(c, true), may: ['ok', 'ok', 'ok', 'ok', N, F] },
   { action: 'history', act: (a, c) => a.history(c), may: ['ok', 'ok', 'ok', 'ok', N, F] },
   { action: 'unreadAudit', act: (a, c) => a.audit(c), may: ['ok', 'ok', 'ok', 'ok', N, F] },
@@ -120,6 +131,21 @@ describe('one answer', () => {
     ['markRead far ahead', 'mutation ($conv: ID!) { markRead(conv: $conv, seq: 99) { read } }', {}],
     ['ack', 'mutation ($conv: ID!) { ack(conv: $conv, seq: 3) { delivered } }', {}],
     ['ack far ahead', 'mutation ($conv: ID!) { ack(conv: $conv, seq: 99) { delivered } }', {}],
+    [
+      'markReadMany',
+      'mutation ($conv: ID!) { markReadMany(items: [{ conv: $conv, seq: 3 }]) { items { conv { id } read unread head error { code message } } } }',
+      {},
+    ],
+    [
+      'markReadMany far ahead',
+      'mutation ($conv: ID!) { markReadMany(items: [{ conv: $conv, seq: 99 }]) { items { read unread head error { code message } } } }',
+      {},
+    ],
+    [
+      'ackMany',
+      'mutation ($conv: ID!) { ackMany(items: [{ conv: $conv, seq: 3 }]) { items { conv { id } delivered head error { code message } } } }',
+      {},
+    ],
     ['recall', 'mutation ($conv: ID!) { recall(conv: $conv, seq: 3) { conv { id } } }', {}],
     [
       'send',
@@ -171,7 +197,8 @@ describe('one answer', () => {
     const fields = [...__schema.queryType.fields, ...__schema.mutationType.fields];
     const taking = fields.filter(
       ({ name, args }) =>
-        ['conv', 'sync', 'send', 'updateConv'].includes(name) || args.some((arg) => arg.name === 'conv'),
+        ['conv', 'sync', 'send', 'updateConv', 'markReadMany', 'ackMany'].includes(name) ||
+        args.some((arg) => arg.name === 'conv'),
     );
     expect(taking.map(({ name }) => name).filter((name) => !operations.some(([op]) => op === name))).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fresh, startWorld, type Actor, type World } from '../support/world.js';
 
 let world: World;
-let scene: { owned: string; joined: string; open: string; device: string };
+let scene: { owned: string; joined: string; open: string; device: string; asOf: string };
 
 beforeAll(async () => {
   world = await startWorld();
@@ -23,6 +23,7 @@ async function setUp(): Promise<void> {
     joined: await make(ben, { members: ['ana'] }),
     open: await make(ben, { joinPolicy: 'OPEN' }),
     device,
+    asOf: (await ana.badge()).asOf,
   };
   await ana.send(scene.owned, 'hello'); // seq 3
 }
@@ -58,6 +59,13 @@ const mutations: Readonly<Record<string, Case>> = {
   leave: [no, 'ok', () => `{ leave(conv: ${quoted(scene.joined)}) { conv { joined } } }`],
   setConvSettings: [no, 'ok', () => `{ setConvSettings${at(', muted: true')} { conv { muted } } }`],
   markRead: [no, 'ok', () => `{ markRead${at(', seq: 1')} { read } }`],
+  markReadMany: [
+    no,
+    'ok',
+    () => `{ markReadMany(items: [{ conv: ${quoted(scene.owned)}, seq: 1 }]) { items { read } } }`,
+  ],
+  markAllRead: [no, 'ok', () => `{ markAllRead(asOf: ${quoted(scene.asOf)}) { complete } }`],
+  ackMany: [no, no, () => `{ ackMany(items: [{ conv: ${quoted(scene.owned)}, seq: 1 }]) { items { delivered } } }`],
   ack: [no, no, () => `{ ack${at(', seq: 1')} { delivered } }`],
   send: [
     no,

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { createApp, type App, type Overrides } from '../../src/app.js';
-import { readConfig, type Config } from '../../src/config.js';
+import { readConfig, type Config, type Rates } from '../../src/config.js';
 import { connectSocket, type SocketOptions, type TestSocket } from './live-socket.js';
 import { openEventStream, type EventStream } from './live-stream.js';
 import { freshDatabase } from './postgres.js';
@@ -47,9 +47,13 @@ export type TestSubscription = ReturnType<TestSocket['subscribe']> & { readonly 
 
 const silent = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
 
+/** Tests send as fast as they can; those of P3 set their own. */
+const often = { rate: 1_000_000, perMs: 1_000, burst: 1_000_000 };
+const unlimited: Rates = { send: often, read: often, ack: often, connect: often };
+
 export function testConfig(databaseUrl: string, serviceKey: string, more: Partial<Config> = {}): Config {
   const base = readConfig({ DATABASE_URL: databaseUrl, SERVICE_KEYS: serviceKey, PORT: '0', DRAIN_MS: '2000' });
-  return { ...base, poolMax: 6, ...more };
+  return { ...base, poolMax: 6, rates: unlimited, ...more };
 }
 
 export async function startApp(options: StartOptions = {}): Promise<TestApp> {

@@ -28,3 +28,24 @@ export async function joinMany(pool: Pool, conv: string, count: number): Promise
     [conv, count],
   );
 }
+
+/** Groups of these two, both from 1 on, with `head` messages of the first; answers their ids in their order. */
+export async function groupsOf(
+  pool: Pool,
+  [sender, reader]: [string, string],
+  count: number,
+  head: number,
+): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `WITH c AS (INSERT INTO conversations (id, type, head, head_msg_no, member_count)
+                SELECT gen_random_uuid(), 'GROUP', $4::bigint, $4::bigint, 2 FROM generate_series(1, $3::int) RETURNING id),
+     m AS (INSERT INTO members (user_id, conv_id, joined_seq, first_seq, from_seq, hidden_no, own_no, last_own_seq)
+           SELECT u.id, c.id, 1, 1, 1, 0, u.own, u.own FROM c, (VALUES ($1, $4::bigint), ($2, 0)) u(id, own)),
+     e AS (INSERT INTO events (conv_id, seq, msg_no, own_no, sender_id, at, kind, content_type, counts, via, content)
+           SELECT c.id, i, i, i, $1, clock_timestamp(), 'MESSAGE', 'TEXT', true, 'DEVICE', '{"text": "hi"}'
+             FROM c, generate_series(1, $4::bigint) i)
+     SELECT id FROM c ORDER BY id`,
+    [sender, reader, count, head],
+  );
+  return rows.map(({ id }) => id);
+}

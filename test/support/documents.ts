@@ -26,6 +26,12 @@ export const markRead = `mutation ($conv: ID!, $seq: Seq!) {
   markRead(conv: $conv, seq: $seq) { read unread head conv { ${convFields} } badge { ${badgeFields} } } }`;
 export const ack = `mutation ($conv: ID!, $seq: Seq!) { ack(conv: $conv, seq: $seq) { delivered head conv { ${convFields} } } }`;
 
+const readItems = `items { conv { ${convFields} } read unread head error { code message } }`;
+export const markReadMany = `mutation ($items: [Position!]!) { markReadMany(items: $items) { ${readItems} badge { ${badgeFields} } } }`;
+export const markAllRead = `mutation ($asOf: String!) { markAllRead(asOf: $asOf) { complete ${readItems} badge { ${badgeFields} } } }`;
+export const ackMany = `mutation ($items: [Position!]!) {
+  ackMany(items: $items) { items { conv { ${convFields} } delivered head error { code message } } } }`;
+
 export const badge = `{ badge { ${badgeFields} } }`;
 export const convs = `query ($first: Int, $after: String, $orderBy: ConvOrder, $unreadOnly: Boolean, $lagging: Boolean, $includeLeft: Boolean) {
   convs(first: $first, after: $after, orderBy: $orderBy, unreadOnly: $unreadOnly, lagging: $lagging, includeLeft: $includeLeft) {

@@ -6,11 +6,16 @@ const textOf = (query: unknown): string =>
 
 /** @param tag the comment that opens the statements of one method of the store, such as `messages.seen` */
 export async function countStatements(tag: string, work: () => Promise<void>): Promise<number> {
+  return (await statementsOf(work)).filter((text) => text.includes(`/* ${tag} */`)).length;
+}
+
+/** Every statement, in the order sent. */
+export async function statementsOf(work: () => Promise<void>): Promise<string[]> {
   const prototype = pg.Client.prototype as unknown as { query: (...args: unknown[]) => unknown };
   const original = prototype.query;
-  let count = 0;
+  const seen: string[] = [];
   prototype.query = function (this: unknown, ...args: unknown[]) {
-    if (textOf(args[0]).includes(`/* ${tag} */`)) count++;
+    seen.push(textOf(args[0]));
     return original.apply(this, args);
   };
   try {
@@ -18,5 +23,5 @@ export async function countStatements(tag: string, work: () => Promise<void>): P
   } finally {
     prototype.query = original;
   }
-  return count;
+  return seen;
 }

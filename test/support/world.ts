@@ -59,6 +59,22 @@ export interface SyncItemRow {
   readonly reset: { readonly reason: string; readonly start: number } | null;
   readonly error: { readonly code: string } | null;
 }
+interface ItemRow {
+  readonly conv: ConvRow | null;
+  readonly head: number | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+export interface ReadItemRow extends ItemRow {
+  readonly read: number | null;
+  readonly unread: number | null;
+}
+export interface DeliveryItemRow extends ItemRow {
+  readonly delivered: number | null;
+}
+export interface Position {
+  readonly conv: string;
+  readonly seq: number;
+}
 interface Badge {
   readonly unread: number;
   readonly mutedUnread: number;
@@ -115,6 +131,20 @@ export class Actor {
   async ack(conv: string, seq: unknown) {
     type Acked = { delivered: number; head: number; conv: ConvRow };
     return (await this.ask<{ ack: Acked }>(documents.ack, { conv, seq })).ack;
+  }
+
+  async markReadMany(items: readonly Position[]) {
+    type Many = { items: ReadItemRow[]; badge: Badge };
+    return (await this.ask<{ markReadMany: Many }>(documents.markReadMany, { items })).markReadMany;
+  }
+
+  async markAllRead(asOf: string) {
+    type All = { items: ReadItemRow[]; complete: boolean; badge: Badge };
+    return (await this.ask<{ markAllRead: All }>(documents.markAllRead, { asOf })).markAllRead;
+  }
+
+  async ackMany(items: readonly Position[]) {
+    return (await this.ask<{ ackMany: { items: DeliveryItemRow[] } }>(documents.ackMany, { items })).ackMany;
   }
 
   async conv(id: string): Promise<ConvRow> {
