@@ -7,5 +7,9 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const vitest = path.join(path.dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
 const options = { cwd: root, stdio: 'inherit', env: { ...process.env, TIDEMARK_MUTANTS: 'all' } };
-const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'pg', 'test/model/wrong-rules'], options);
+const { status } = spawnSync(
+  process.execPath,
+  [vitest, 'run', '--project', 'pg', 'test/model/wrong-rules', '--reporter=verbose'],
+  options,
+);
 process.exit(status ?? 1);
