@@ -1,9 +1,9 @@
 // Several positions in one statement, each item judged by itself; rows are locked in the order of conversation ids.
-import { deviceOf, type ConvId, type DeviceViewer, type PersonViewer, type Seq } from '../model.js';
+import type { ConvId, DeviceViewer, PersonViewer, Seq } from '../model.js';
 import type { Moment } from './as-of.js';
 import type { Acked } from './delivery.js';
 import type { Advance } from './read-state.js';
-import { rows, sql, type Db } from './sql.js';
+import { asking, rows, sql, type Db } from './sql.js';
 
 export interface Position {
   readonly conv: ConvId;
@@ -24,16 +24,12 @@ function toBatch<T extends { status: string; ord: number | null }>(found: readon
 const advanced = sql`ord, conv, status, moved, read, unread, head, conv_type AS "conversationType"`;
 const columns = (positions: readonly Position[]) =>
   sql`${positions.map(({ conv }) => conv)}::uuid[], ${positions.map(({ seq }) => seq)}::bigint[]`;
-function who(viewer: PersonViewer) {
-  const device = deviceOf(viewer);
-  return sql`${viewer.user}, ${device?.device ?? null}::text, ${device?.installEpoch ?? 0}::int`;
-}
 
 export const batches = (db: Db) => ({
   async advance(viewer: PersonViewer, positions: readonly Position[]): Promise<Batch<AdvancedConv>> {
     const found = await rows<AdvancedConv & { ord: number | null }>(
       db,
-      sql`/* batches.advance */ SELECT ${advanced} FROM mark_read_many(${who(viewer)}, ${columns(positions)})`,
+      sql`/* batches.advance */ SELECT ${advanced} FROM mark_read_many(${asking(viewer)}, ${columns(positions)})`,
     );
     return toBatch(found);
   },
@@ -48,7 +44,7 @@ export const batches = (db: Db) => ({
       db,
       sql`/* batches.advanceAll */
         SELECT ${advanced}, complete
-          FROM mark_all_read(${who(viewer)}, ${generation}::uuid, ${snapshot}::pg_snapshot, ${limit}::int)`,
+          FROM mark_all_read(${asking(viewer)}, ${generation}::uuid, ${snapshot}::pg_snapshot, ${limit}::int)`,
     );
     return { ...toBatch(found), complete: found[0]?.complete ?? true };
   },
@@ -57,7 +53,7 @@ export const batches = (db: Db) => ({
   async ack(viewer: DeviceViewer, positions: readonly Position[]): Promise<Batch<Acked>> {
     const found = await rows<Acked & { ord: number | null }>(
       db,
-      sql`/* batches.ack */ SELECT ord, status, delivered, head FROM ack_many(${who(viewer)}, ${columns(positions)})`,
+      sql`/* batches.ack */ SELECT ord, status, delivered, head FROM ack_many(${asking(viewer)}, ${columns(positions)})`,
     );
     return toBatch(found);
   },

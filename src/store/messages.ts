@@ -1,8 +1,8 @@
 // Events: sending, recalling, and reading those that lie in the viewer's own intervals (M1).
 import type { Prisma } from '../generated/prisma/client.js';
-import { deviceOf, type ConvId, type ConvType, type EventVia, type JsonObject, type LogEvent } from '../model.js';
+import { type ConvId, type ConvType, type EventVia, type JsonObject, type LogEvent } from '../model.js';
 import { viaOf, type PersonViewer, type Seq, type UserId } from '../model.js';
-import { none, row, rows, sql, type Db } from './sql.js';
+import { asking, none, row, rows, sql, type Db } from './sql.js';
 
 export interface NewMessage {
   readonly conv: ConvId;
@@ -72,12 +72,11 @@ export function visibleEvents({ user, conv, after, before, limit, newestFirst = 
 
 export const messages = (db: Db) => ({
   async send(viewer: PersonViewer, message: NewMessage): Promise<Written & { head: Seq | null }> {
-    const device = deviceOf(viewer);
     return row(
       db,
       sql`/* messages.send */
         SELECT status, seq, head, conv_type AS "conversationType", audience
-          FROM send_event(${message.conv}::uuid, ${viewer.user}, ${device?.device ?? null}::text, ${device?.installEpoch ?? 0}::int,
+          FROM send_event(${message.conv}::uuid, ${asking(viewer)},
             ${viaOf(viewer)}::event_via, ${message.clientId}, ${message.contentType}, ${message.counts},
             ${JSON.stringify(message.content)}::jsonb, ${message.fingerprint}::bytea, ${message.quote}::bigint,
             ${[...message.mentions]}::text[], ${message.markReadUpTo}::bigint)`,
@@ -85,12 +84,11 @@ export const messages = (db: Db) => ({
   },
 
   async recall(viewer: PersonViewer, conv: ConvId, seq: Seq, windowMs: number): Promise<Written> {
-    const device = deviceOf(viewer);
     return row(
       db,
       sql`/* messages.recall */
         SELECT status, seq, conv_type AS "conversationType", audience
-          FROM recall_event(${conv}::uuid, ${viewer.user}, ${device?.device ?? null}::text, ${device?.installEpoch ?? 0}::int,
+          FROM recall_event(${conv}::uuid, ${asking(viewer)},
             ${viaOf(viewer)}::event_via, ${seq}::bigint, ${windowMs}::bigint)`,
     );
   },

@@ -1,6 +1,6 @@
 // The read position: one per (user, conversation), merged by maximum in the statement that writes it (R1, R3).
-import { deviceOf, type ConvId, type ConvType, type PersonViewer, type Seq } from '../model.js';
-import { row, sql, type Db } from './sql.js';
+import type { ConvId, ConvType, PersonViewer, Seq } from '../model.js';
+import { asking, row, sql, type Db } from './sql.js';
 
 export interface Advance {
   /** 'ok' or why not; see refusal() */
@@ -16,13 +16,11 @@ export interface Advance {
 export const readState = (db: Db) => ({
   /** Raises the position to seq unless it is there already; the answer is of one snapshot. */
   async advance(viewer: PersonViewer, conv: ConvId, seq: Seq): Promise<Advance> {
-    const device = deviceOf(viewer);
     return row<Advance>(
       db,
       sql`/* readState.advance */
         SELECT status, moved, read, unread, head, conv_type AS "conversationType"
-          FROM mark_read(${viewer.user}, ${device?.device ?? null}::text, ${device?.installEpoch ?? 0}::int, ${conv}::uuid,
-                         ${seq}::bigint)`,
+          FROM mark_read(${asking(viewer)}, ${conv}::uuid, ${seq}::bigint)`,
     );
   },
 });

@@ -1,5 +1,6 @@
 // How the store speaks raw SQL: tagged statements through Prisma, rows with plain numbers.
 import { Prisma } from '../generated/prisma/client.js';
+import { deviceOf, type PersonViewer } from '../model.js';
 
 /** A Prisma client or the one of a running transaction. */
 export type Db = Prisma.TransactionClient;
@@ -20,4 +21,10 @@ export async function row<T>(db: Db, statement: Prisma.Sql): Promise<T> {
   const [first] = await rows<T>(db, statement);
   if (first === undefined) throw new Error(`no row from ${statement.sql.slice(0, 60)}`);
   return first;
+}
+
+/** Who asks, as the functions of the log core take it: user, device or null, presented epoch. */
+export function asking(viewer: PersonViewer): Prisma.Sql {
+  const device = deviceOf(viewer);
+  return sql`${viewer.user}, ${device?.device ?? null}::text, ${device?.installEpoch ?? 0}::int`;
 }
