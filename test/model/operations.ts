@@ -51,7 +51,7 @@ function someSeq({ log, move, user }: Scene): number {
   const own = log.entries
     .filter(({ sender, recalledBy }) => sender === user || recalledBy !== null)
     .map(({ seq }) => seq);
-  const places = { head: [log.head], edge: [log.min, ...log.edges(user)], own, any: [] }[near];
+  const places = { head: [log.head], edge: [log.min, ...log.edges(user)], floor: [log.min - 1], own, any: [] }[near];
   const place = at(places, pick);
   return Math.max(0, place === undefined ? pick % (log.head + 1) : Math.min(place + beside, log.head));
 }
@@ -206,9 +206,18 @@ const operations: Record<Move['kind'], (scene: Scene) => Operation> = {
   add: (scene) => membership(() => scene.story.owner.addMembers(scene.conv.id, [scene.user]), true, ''),
 
   floor: ({ story, conv, log, move }) => {
-    const min = Math.min(log.head + 1, log.min + (move.pick % 10 === 0 ? log.head : move.pick % 12));
+    const recalled = log.entries.filter(({ seq, recalledBy }) => recalledBy !== null && seq >= log.min);
+    // just above a recalled one, a little way up, or everything
+    const above = move.near === 'own' ? at(recalled, move.pick)?.seq : undefined;
+    const min = move.pick % 10 === 0 ? log.head + 1 : Math.min(log.head, (above ?? log.min + (move.pick % 4)) + 1);
     return {
-      act: () => story.world.app.deps.store.conversations.raiseFloor(conv.id as never, min),
+      // often pruned at once: what counts on the event at the floor must not need it
+      act: async () => {
+        const { conversations } = story.world.app.deps.store;
+        const raised = await conversations.raiseFloor(conv.id as never, min);
+        if (move.odd) await conversations.prune(conv.id as never, 10_000);
+        return raised;
+      },
       expected: () => min > log.min,
       apply: () => (log.min = Math.max(log.min, min)),
     };

@@ -15,8 +15,8 @@ export interface Move {
   readonly conv: number;
   /** which seq, which earlier key, how much */
   readonly pick: number;
-  /** near what the seq lies: the head, a border of a period, a message of one's own, anywhere */
-  readonly near: 'head' | 'edge' | 'own' | 'any';
+  /** near what the seq lies: the head, a border of a period, the floor, a message of one's own or a recalled one, anywhere */
+  readonly near: 'head' | 'edge' | 'floor' | 'own' | 'any';
   readonly odd: boolean;
 }
 /** Several at once: the first is stopped at the failpoint until one of the others waits for it. */
@@ -37,13 +37,13 @@ const moveOf = (weights: Partial<Record<Kind, number>>): fc.Arbitrary<Move> =>
     device: choice,
     conv: choice,
     pick: choice,
-    near: fc.constantFrom('head', 'edge', 'own', 'any'),
+    near: fc.constantFrom('head', 'edge', 'floor', 'own', 'any'),
     odd: fc.boolean(),
   });
 
 const alone = moveOf({
   send: 36, repeat: 5, recall: 10, markRead: 13, ack: 6, reinstall: 1, join: 10, leave: 5, kick: 3, add: 2,
-  floor: 3, prune: 2, visible: 1, sync: 4, history: 3, mute: 1,
+  floor: 4, prune: 3, visible: 1, sync: 4, history: 3, mute: 1,
 }); // prettier-ignore
 const racing = moveOf({ send: 8, repeat: 2, recall: 3, markRead: 6, ack: 3, join: 3, leave: 2, kick: 3, add: 2 });
 
