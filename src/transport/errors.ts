@@ -64,12 +64,11 @@ function judge(error: unknown): Verdict | null {
   if (error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION) return { code: 'BAD_USER_INPUT', message: error.message };
   if (!(root instanceof GraphQLError)) return null;
   const code = codeOf(root);
-  return code === null ? null : { code, message: root.message, ...factsOf(root) };
+  return code === null ? null : { code, message: root.message };
 }
 
 function codeOf(error: GraphQLError): ErrorCode | null {
   const { code } = error.extensions;
-  if (tokenLimit.test(error.message)) return 'BAD_USER_INPUT';
   if (typeof code === 'string') return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : (foreign[code] ?? null);
   if (error.message.startsWith('Syntax Error')) return 'GRAPHQL_PARSE_FAILED';
   // Without a place in the answer: the request itself was refused before anything ran.
@@ -85,14 +84,6 @@ const foreign: Readonly<Record<string, ErrorCode>> = {
   REQUEST_ENTITY_TOO_LARGE: 'BAD_USER_INPUT',
   OPERATION_RESOLUTION_FAILURE: 'BAD_USER_INPUT',
 };
-
-const tokenLimit = /^Syntax Error: Document contains more tha[nt] (\d+) tokens/u;
-
-function factsOf(error: GraphQLError): { readonly facts: ErrorFacts } {
-  const tokens = tokenLimit.exec(error.message)?.[1];
-  const limit = error.extensions['limit'] ?? (tokens === undefined ? undefined : Number(tokens));
-  return { facts: typeof limit === 'number' ? { limit } : {} };
-}
 
 /** Yoga's own note about the answer's status: it takes it out again before anything is sent. */
 function httpOf(error: GraphQLError | null): { readonly http?: object } {

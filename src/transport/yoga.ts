@@ -1,14 +1,6 @@
 // The GraphQL engine of every lane: one list of plugins, limits and caches for HTTP, event streams and WebSocket (P1).
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  parse,
-  validate,
-  ValuesOfCorrectTypeRule,
-  type DocumentNode,
-  type GraphQLSchema,
-  type ParseOptions,
-  type ValidationRule,
-} from 'graphql';
+import { validate, ValuesOfCorrectTypeRule, type DocumentNode, type GraphQLSchema, type ValidationRule } from 'graphql';
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
@@ -17,12 +9,12 @@ import type { Authentication } from '../domain/devices.js';
 import { schema } from '../schema/index.js';
 import type { Context } from '../schema/context.js';
 import type { Authenticator } from './auth.js';
+import { parseBounded } from './documents.js';
 import type { ErrorGate } from './errors.js';
 import { useEventStreams, type EventStreams } from './event-streams.js';
 import { noteCodes, useMeasure, type Notes } from './operations.js';
 
 const maxBodyBytes = 256 * 1024;
-const maxLexicalTokens = 4_000;
 /** Characters of documents remembered: a parsed one takes some hundred times its text. */
 const maxCachedText = 250_000;
 
@@ -93,7 +85,7 @@ const textCache = <T extends object>() =>
 function useStrictDocuments(production: boolean): Plugin {
   return {
     onParse({ setParseFn }) {
-      setParseFn((source: string, options?: ParseOptions) => parse(source, { ...options, maxLexicalTokens }));
+      setParseFn(parseBounded);
     },
     onValidate({ setValidationFn }) {
       setValidationFn((target: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) =>

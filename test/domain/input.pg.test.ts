@@ -113,7 +113,10 @@ describe('documents', () => {
       60_000,
     ],
     ['too many tokens', `{ ${'__typename '.repeat(4_001)} }`, 'BAD_USER_INPUT', 4_000],
-    ['too many tokens, nested', '{a'.repeat(3_000), 'BAD_USER_INPUT', 4_000],
+    // deeper than the parser's stack, whatever it has left
+    ['too many brackets', '{a'.repeat(1_900), 'BAD_USER_INPUT', 100],
+    ['too many brackets of a list', `{ sync(from: ${'['.repeat(3_000)}`, 'BAD_USER_INPUT', 100],
+    ['too many brackets of types', `query ($v: ${'['.repeat(3_000)}`, 'BAD_USER_INPUT', 100],
     ['no GraphQL', 'select 1', 'GRAPHQL_PARSE_FAILED', undefined],
     ['empty', '', 'GRAPHQL_PARSE_FAILED', undefined],
     ['an unknown field', '{ nothing }', 'GRAPHQL_VALIDATION_FAILED', undefined],
