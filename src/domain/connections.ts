@@ -76,23 +76,27 @@ export class Connections implements AsyncDisposable {
    * @throws RATE_LIMITED to a device or user that connects too often (P3)
    */
   async open(viewer: DeviceViewer, close: (reason: CloseReason) => void): Promise<Connection> {
-    await this.#rates.spend('connect', viewer);
+    const giveBack = await this.#rates.spend('connect', viewer);
     const connection = new Connection(viewer, close);
-    const listening = await this.#bus.listen(viewer.user, {
+    try {
+      this.#open.set(connection, await this.#listen(connection));
+      await this.#checkThese([connection]);
+    } catch (error) {
+      this.release(connection);
+      giveBack(); // it is this node that failed
+      throw error;
+    }
+    return connection;
+  }
+
+  #listen({ viewer, close }: Connection): Promise<Listening> {
+    return this.#bus.listen(viewer.user, {
       hint: (hint) => {
         if (hint.kind === 'device' && hint.device === viewer.device && viewer.installEpoch < hint.installEpoch)
           close(hint.reason);
       },
       resync: () => undefined,
     });
-    this.#open.set(connection, listening);
-    try {
-      await this.#checkThese([connection]);
-    } catch (error) {
-      this.release(connection);
-      throw error;
-    }
-    return connection;
   }
 
   release(connection: Connection): void {

@@ -8,13 +8,16 @@ import { createMemoryBus } from '../../src/hints/memory.js';
 import type { DeviceId, UserId } from '../../src/model.js';
 import { createStore } from '../../src/store/store.js';
 
-test('[I4] a connection that could not be checked is refused and leaves nothing behind', async () => {
+test('[I4] [P3] a connection that could not be checked is refused, leaves nothing behind and does not count', async () => {
   await using store = createStore({ url: 'postgresql://nobody@127.0.0.1:1/nowhere', poolMax: 2 });
   await using bus = createMemoryBus();
   const rates = createRateLimits(readConfig({}).rates);
   await using connections = new Connections({ store, bus, rates, log: pino({ level: 'silent' }) });
   const viewer = { kind: 'device', user: 'ben' as UserId, device: 'ben-1' as DeviceId, installEpoch: 0 } as const;
-  await expect(connections.open(viewer, () => undefined)).rejects.toThrow();
+  for (let n = 0; n < 50; n++) {
+    const refused = connections.open(viewer, () => undefined);
+    await expect(refused).rejects.not.toMatchObject({ code: 'RATE_LIMITED' });
+  }
   expect(connections.size).toBe(0);
   expect(bus.stats()).toEqual({ sinks: 0, channels: 0 });
 });

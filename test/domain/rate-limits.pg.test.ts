@@ -1,8 +1,9 @@
 // How often a device may do what (P3): counted per device in this process, refused with the time to wait.
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig, type Rates } from '../../src/config.js';
 import { outcomeOf, refusalOf, tally } from '../support/outcome.js';
-import { startWorld, type Actor, type World } from '../support/world.js';
+import { startWorld, type Actor, type Refused, type World } from '../support/world.js';
 
 /** So slow that nothing comes back while a test runs. */
 const slow = (burst: number) => ({ rate: 1, perMs: 3_600_000, burst });
@@ -56,6 +57,21 @@ test('[P3] [L1] sends at once: as many as the burst, the others refused with the
   expect((await ana.conv(conv)).head).toBe(head + ok);
   await other.send(conv, 'another device has a count of its own');
   await expect.poll(() => outcomeOf(ana.send(conv, 'later')), { timeout: 10_000 }).toBe('ok');
+});
+
+test('[P3] who tries again after retryAfterMs passes, every time', async () => {
+  const ana = await world.device('ana');
+  for (let refusals = 0; refusals < 5;) {
+    const refused = await ana.send(conv, 'again').then(
+      () => null,
+      (error: unknown) => error as Refused,
+    );
+    if (refused === null) continue;
+    refusals++;
+    expect(refused).toMatchObject(limited);
+    await pause(refused.extensions['retryAfterMs'] as number);
+    await ana.send(conv, 'after the time told');
+  }
 });
 
 test('[P3] a batch counts its items, is refused whole, and what is refused does not count', async () => {
