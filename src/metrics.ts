@@ -45,6 +45,8 @@ export class Metrics {
   readonly #resyncs = new Tally(resyncReasons);
   readonly #subscriptions: Tally;
   readonly #errors: Tally;
+  readonly #turnedAway = new Tally(['socket', 'stream', 'request', 'device']);
+  #databaseFailures = 0;
   readonly #durations: ReadonlyMap<string, Histogram.Internal<'operation'>>;
   #sockets = 0;
 
@@ -60,6 +62,8 @@ export class Metrics {
     this.#counter('mailbox_overflows_total', 'Mailboxes emptied for a resync: full.', () => hints.overflows);
     this.#counterBy('resyncs_total', 'reason', 'Resyncs handed to subscribers.', this.#resyncs);
     this.#counterBy('errors_total', 'code', 'Errors that left, by code.', this.#errors);
+    this.#counterBy('turned_away_total', 'kind', 'Told to come back, nothing run; by kind.', this.#turnedAway);
+    this.#counter('database_failures_total', 'Errors for want of the database.', () => this.#databaseFailures);
     this.#gauge('open_sockets', 'WebSockets open now.', () => this.#sockets);
     this.#subscriptionGauge();
   }
@@ -106,6 +110,15 @@ export class Metrics {
 
   errorLeft(code: string): void {
     this.#errors.add(code);
+  }
+
+  /** Before anything ran; `device`: the oldest socket of one that has too many. */
+  turnedAway(kind: 'socket' | 'stream' | 'request' | 'device'): void {
+    this.#turnedAway.add(kind);
+  }
+
+  databaseFailed(): void {
+    this.#databaseFailures++;
   }
 
   operationTook(operation: string, durationMs: number): void {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { HintBus, Listening } from '../hints/bus.js';
 import type { Metrics } from '../metrics.js';
 import type { Badge, UserId } from '../model.js';
-import { DomainError } from './errors.js';
+import { unavailable } from './errors.js';
 
 interface Options {
   readonly bus: HintBus;
@@ -148,7 +148,7 @@ export class BadgeFeeds {
     } catch (error) {
       await stream.return();
       this.#options.log.warn({ err: error }, 'live badges could not begin');
-      throw new DomainError('INTERNAL_SERVER_ERROR', 'live badges are not available now, try again');
+      throw unavailable('live badges are');
     }
     return stream;
   }

@@ -1,4 +1,5 @@
 // The closed list of refusals. A use case throws a DomainError inside its transaction, which rolls back: it changes nothing.
+import { isUnavailable } from '../store/unavailable.js';
 
 /** Every `extensions.code` that a client can meet, and what it means. */
 export const errorCodes = {
@@ -20,7 +21,7 @@ export const errorCodes = {
   GRAPHQL_PARSE_FAILED: 'The document is not GraphQL.',
   GRAPHQL_VALIDATION_FAILED: 'The document does not fit the schema.',
   INTERNAL_SERVER_ERROR:
-    'Unexpected. `requestId` finds it in the log. Nothing is known about what happened: try again with the same clientId.',
+    'Unexpected; `requestId` finds it in the log. With `reason: UNAVAILABLE` the database, or the bus of the hints, could not be had: try again after `retryAfterMs`. Nothing is known about what happened: do the very same again, every mutation may be repeated (with the same clientId, deviceId or installId).',
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;
@@ -60,6 +61,19 @@ export const cursorAhead = (head: number) => new DomainError('CURSOR_AHEAD', `th
 
 export const rateLimited = (retryAfterMs: number) =>
   new DomainError('RATE_LIMITED', `too many: try again in ${retryAfterMs} ms`, { retryAfterMs });
+
+/** Spread, so that those who were refused together do not come back together. */
+export const retrySoonMs = (): number => 1_000 + Math.floor(Math.random() * 1_000);
+
+export const unavailable = (what: string) =>
+  new DomainError('INTERNAL_SERVER_ERROR', `${what} not available now: try again`, {
+    reason: 'UNAVAILABLE',
+    retryAfterMs: retrySoonMs(),
+  });
+
+/** Null for what is a fault of ours. Whether a commit had happened is not known, so the code does not say that it had not. */
+export const toUnavailable = (error: unknown): DomainError | null =>
+  isUnavailable(error) ? unavailable('the database is') : null;
 
 export const staleInstall = (installEpoch: number) =>
   new DomainError('STALE_INSTALL', 'this credential is of an earlier install of the device', { installEpoch });

@@ -5,7 +5,7 @@ import type { Conv, Hint, LogEvent, Resync, UserId, Viewer } from '../model.js';
 import { requireDevice, toLook } from './access.js';
 import type { Connection, Numbers } from './connections.js';
 import type { Deps } from './deps.js';
-import { DomainError, forbidden } from './errors.js';
+import { forbidden, unavailable } from './errors.js';
 
 /** What the subscriber selected that the hint itself does not hold. */
 export interface Selected {
@@ -63,7 +63,7 @@ export async function subscribe(
     deps.metrics.subscriptionOpened(field);
   } catch (error) {
     deps.log.warn({ err: error }, 'the hint bus does not answer');
-    throw new DomainError('INTERNAL_SERVER_ERROR', 'live hints are not available now, try again');
+    throw unavailable('live hints are');
   }
   return new HintStream(deps, connection, mailbox, selected);
 }

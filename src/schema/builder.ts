@@ -70,7 +70,7 @@ builder.queryType({
 });
 builder.mutationType({
   description:
-    'Root fields are nullable: one that fails does not take the committed answers of its siblings with it. A failed mutation has changed nothing, but for INTERNAL_SERVER_ERROR: then nothing is known, repeat it with the same clientId.',
+    'Root fields are nullable: one that fails does not take the committed answers of its siblings with it. A failed mutation has changed nothing, but for INTERNAL_SERVER_ERROR: then nothing is known, and it may have been committed. Repeat it as it was, with the same clientId, deviceId or installId: repeating any mutation is safe. An answer with status 503 has run nothing; `Retry-After` says when to come back.',
 });
 builder.subscriptionType({
   description:

@@ -2,7 +2,14 @@
 // One function for every lane: HTTP, event streams, WebSocket (P2, P6).
 import { GraphQLError, Kind } from 'graphql';
 import type { Logger } from 'pino';
-import { DomainError, errorCodes, isRetryable, type ErrorCode, type ErrorFacts } from '../domain/errors.js';
+import {
+  DomainError,
+  errorCodes,
+  isRetryable,
+  toUnavailable,
+  type ErrorCode,
+  type ErrorFacts,
+} from '../domain/errors.js';
 import type { Metrics } from '../metrics.js';
 
 /** Makes any thrown thing fit to leave; the same error again comes back unchanged. */
@@ -20,11 +27,14 @@ export function createErrorGate(log: Logger, metrics: Metrics): ErrorGate {
   return (error, requestId, status) => {
     const earlier = chainOf(error).find((link): link is GraphQLError => isGraphQLError(link) && passed.has(link));
     if (earlier) return earlier;
-    const verdict = judge(error);
+    const root = chainOf(error).at(-1);
     const located = error instanceof GraphQLError ? error : null;
-    if (verdict === null) {
-      log.error({ err: chainOf(error).at(-1), requestId, path: located?.path }, 'unexpected error');
-    }
+    const [missing, told] = [toUnavailable(root), { err: root, requestId, path: located?.path }];
+    const verdict = missing ?? judge(error);
+    if (missing) {
+      log.warn(told, 'the database could not be had');
+      metrics.databaseFailed();
+    } else if (verdict === null) log.error(told, 'unexpected error');
     const { code, message, facts } = verdict ?? unexpected;
     const clean = new GraphQLError(message, {
       ...placeOf(located),
@@ -33,7 +43,7 @@ export function createErrorGate(log: Logger, metrics: Metrics): ErrorGate {
         code,
         retryable: isRetryable(code),
         ...(code === 'INTERNAL_SERVER_ERROR' ? { requestId } : {}),
-        ...(status === undefined ? httpOf(located) : { http: { status } }),
+        ...(status === undefined ? httpOf(located) : { http: { status, headers: { 'retry-after': '1' } } }),
       },
     });
     passed.add(clean);
