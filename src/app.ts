@@ -7,6 +7,7 @@ import { Disposal } from './disposal.js';
 import { BadgeFeeds } from './domain/badge-feed.js';
 import { Connections } from './domain/connections.js';
 import type { Deps, Failpoint } from './domain/deps.js';
+import { problemsOf, readiness } from './domain/health.js';
 import { createLoads } from './domain/loads.js';
 import { createRateLimits } from './domain/rate-limits.js';
 import type { HintBus } from './hints/bus.js';
@@ -17,13 +18,14 @@ import { startEmbeddedPostgres } from './store/embedded.js';
 import { takeLease } from './store/lease.js';
 import { migrate, migrationState } from './store/migrate.js';
 import { createStore, type Store } from './store/store.js';
+import { Admission } from './transport/admission.js';
 import { createAuthenticator } from './transport/auth.js';
 import { createErrorGate } from './transport/errors.js';
 import { EventStreams } from './transport/event-streams.js';
 import { createGraphiQL, type DemoCredentials } from './transport/graphiql.js';
 import { createMetrics, serveMetrics } from './transport/metrics.js';
 import { createOriginRule } from './transport/origins.js';
-import { startServer, type Readiness, type RunningServer } from './transport/server.js';
+import { startServer, type RunningServer } from './transport/server.js';
 import { attachWebSockets } from './transport/websocket.js';
 import { createEngine } from './transport/yoga.js';
 
@@ -49,7 +51,6 @@ export interface App extends AsyncDisposable {
 }
 
 const leaseTaken = 'another Tidemark runs on this database; two nodes need REDIS_URL';
-const readyWithinMs = 3_000;
 
 /** @throws Error with one plain line when something that it needs is not there */
 export async function createApp(config: Config, overrides: Overrides = {}): Promise<App> {
@@ -72,10 +73,14 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   metrics.watch(store.pool, bus);
   const { checkEveryMs, failpoint = toFailpoint(config.failpoint) } = overrides;
   const deps = createDeps({ config, store, bus, log, metrics, failpoint });
-  const connections = owned.use(new Connections({ store, bus, rates: deps.rates, log, checkEveryMs }));
+  const maxPerDevice = config.maxSocketsPerDevice;
+  const connections = owned.use(
+    new Connections({ store, bus, rates: deps.rates, log, metrics, checkEveryMs, maxPerDevice }),
+  );
   const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
   const served = owned.use(await serveMetrics(config, deps));
-  const server = owned.use(await serve(config, deps, connections, demo));
+  const admission = owned.use(new Admission(config.admission, metrics));
+  const server = owned.use(await serve(config, deps, { connections, admission, demo }));
   if (demo) for (const line of demo.describe(server.url, isLoopback(config.host))) say(line);
   return {
     url: server.url,
@@ -123,14 +128,6 @@ async function requireMigrated(store: Store, url: string, log: Logger): Promise<
   const [problem] = problemsOf(state);
   if (problem !== undefined) throw new Error(problem);
   if (state.unknown.length > 0) log.warn({ migrations: state.unknown }, 'the database is newer than this version');
-}
-
-function problemsOf({ pending, failed, edited }: Awaited<ReturnType<typeof migrationState>>): string[] {
-  return [
-    ...(failed.length > 0 ? [`the database has a migration that failed or still runs: ${failed.join(', ')}`] : []),
-    ...(pending.length > 0 ? [`the database lacks ${pending.join(', ')}: run \`tidemark migrate\``] : []),
-    ...(edited.length > 0 ? [`the database has an older form of ${edited.join(', ')}`] : []),
-  ];
 }
 
 /** H6: alone without Redis. */
@@ -184,13 +181,16 @@ function toFailpoint(at: string | null): Failpoint {
 function serve(
   config: Config,
   deps: Deps,
-  connections: Connections,
-  demo: DemoCredentials | null,
+  {
+    connections,
+    admission,
+    demo,
+  }: { readonly connections: Connections; readonly admission: Admission; readonly demo: DemoCredentials | null },
 ): Promise<RunningServer> {
   const { log, metrics } = deps;
   const gate = createErrorGate(log, metrics);
   const authenticator = createAuthenticator(deps, config.serviceKeys);
-  const streams = new EventStreams({ connections, log });
+  const streams = new EventStreams({ connections, admission, log });
   const engine = createEngine({ deps, authenticator, gate, streams, production: config.production, log });
   const isAllowed = createOriginRule(config.allowedOrigins, demo !== null);
   return startServer({
@@ -199,8 +199,12 @@ function serve(
     drainMs: config.drainMs,
     engine,
     streams,
+    admission,
     attachSockets: (server: Server) =>
-      attachWebSockets(server, { engine, authenticator, connections, gate, isAllowed, log, metrics }),
+      attachWebSockets(server, {
+        ...{ engine, authenticator, admission, connections, gate, isAllowed, log, metrics },
+        queries: config.wsQueries,
+      }),
     // a credential in the page only where nobody else can ask for the page
     graphiql: config.graphiql ? createGraphiQL(isLoopback(config.host) ? demo : null) : null,
     isAllowed,
@@ -210,20 +214,3 @@ function serve(
 }
 
 const isLoopback = (host: string) => ['127.0.0.1', 'localhost', '::1'].includes(host);
-
-/** Without Redis hints are late and everything else works: that makes no node unready, for it would make all of them so. */
-async function readiness({ store, bus }: Deps): Promise<Readiness> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error('it is slow'));
-    }, readyWithinMs);
-  });
-  try {
-    return { problems: problemsOf(await Promise.race([migrationState(store.pool), late])), hints: bus.state };
-  } catch {
-    return { problems: ['the database does not answer'], hints: bus.state };
-  } finally {
-    clearTimeout(timer);
-  }
-}

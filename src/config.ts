@@ -43,6 +43,12 @@ const environment = z.object({
   ACK_BURST: rate(1_000),
   CONNECT_RATE: rate(5),
   CONNECT_BURST: rate(20),
+  ADMIT_AT_ONCE: whole(1, 10_000).default(32),
+  ADMIT_WAITING: whole(0, 1_000_000).default(1_000),
+  REQUESTS_AT_ONCE: whole(1, 10_000).default(100),
+  REQUESTS_WAITING: whole(0, 1_000_000).default(1_000),
+  MAX_SOCKETS_PER_DEVICE: whole(1, 1_000).default(8),
+  WS_QUERIES: flag.default(false),
   DRAIN_MS: whole(0, 600_000).default(5_000),
   TIDEMARK_FAILPOINT: z.string().optional(),
 });
@@ -71,6 +77,20 @@ export interface Rate {
 /** What a device may do how often (P3); connects count for the user as well. */
 export type Rates = Readonly<Record<'send' | 'read' | 'ack' | 'connect', Rate>>;
 
+export interface GateLimits {
+  readonly atOnce: number;
+  readonly maxWaiting: number;
+  readonly maxWaitMs: number;
+}
+/** Beyond these clients are told to come back later. */
+export interface AdmissionLimits {
+  /** sockets and event streams that begin */
+  readonly handshakes: GateLimits;
+  readonly requests: GateLimits;
+  /** how late this process may get to its work, smoothed */
+  readonly maxLatenessMs: number;
+}
+
 export interface Config {
   readonly production: boolean;
   readonly port: number;
@@ -93,6 +113,10 @@ export interface Config {
   readonly failpoint: string | null;
   readonly limits: Limits;
   readonly rates: Rates;
+  readonly admission: AdmissionLimits;
+  readonly maxSocketsPerDevice: number;
+  /** queries and mutations over WebSocket too */
+  readonly wsQueries: boolean;
 }
 
 /** @throws Error whose message lists every variable that is wrong, one a line */
@@ -128,8 +152,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
       ack: { rate: data.ACK_RATE, perMs: 1_000, burst: data.ACK_BURST },
       connect: { rate: data.CONNECT_RATE, perMs: 60_000, burst: data.CONNECT_BURST },
     },
+    admission: toAdmission(data),
+    maxSocketsPerDevice: data.MAX_SOCKETS_PER_DEVICE,
+    wsQueries: data.WS_QUERIES,
   };
 }
+
+const toAdmission = (data: z.infer<typeof environment>): AdmissionLimits => ({
+  // shorter than the 3 s that connection_init has, and than clients wait
+  handshakes: { atOnce: data.ADMIT_AT_ONCE, maxWaiting: data.ADMIT_WAITING, maxWaitMs: 2_000 },
+  requests: { atOnce: data.REQUESTS_AT_ONCE, maxWaiting: data.REQUESTS_WAITING, maxWaitMs: 5_000 },
+  maxLatenessMs: 1_000,
+});
 
 export const defaultLimits: Limits = {
   maxConvsPage: 1_000,

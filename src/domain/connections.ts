@@ -2,12 +2,14 @@
 // their credential no longer holds: at once by a hint, else by the next check (I4).
 import { LRUCache } from 'lru-cache';
 import type { HintBus, Listening } from '../hints/bus.js';
-import type { ConvId, DeviceViewer, Seq } from '../model.js';
+import type { Metrics } from '../metrics.js';
+import type { ConvId, DeviceId, DeviceViewer, Seq } from '../model.js';
 import type { Store } from '../store/store.js';
 import type { Logger } from 'pino';
 import type { RateLimits } from './rate-limits.js';
 
-export type CloseReason = 'REVOKED' | 'STALE_INSTALL';
+/** TOO_MANY: of the same device; it may come back */
+export type CloseReason = 'REVOKED' | 'STALE_INSTALL' | 'TOO_MANY';
 
 /** What one socket has been sent, over all its subscriptions: it never goes back (H8). */
 export interface Numbers {
@@ -41,10 +43,14 @@ export class Connection {
 
 export class Connections implements AsyncDisposable {
   readonly #open = new Map<Connection, Listening>();
+  /** oldest first */
+  readonly #ofDevice = new Map<DeviceId, Set<Connection>>();
   readonly #store: Store;
   readonly #bus: HintBus;
   readonly #rates: RateLimits;
   readonly #log: Logger;
+  readonly #metrics: Metrics | undefined;
+  readonly #maxPerDevice: number;
   readonly #timer: NodeJS.Timeout;
 
   constructor({
@@ -52,18 +58,24 @@ export class Connections implements AsyncDisposable {
     bus,
     rates,
     log,
+    metrics,
     checkEveryMs = 10_000,
+    maxPerDevice = Infinity,
   }: {
     store: Store;
     bus: HintBus;
     rates: RateLimits;
     log: Logger;
+    metrics?: Metrics;
     checkEveryMs?: number | undefined;
+    maxPerDevice?: number;
   }) {
     this.#store = store;
     this.#bus = bus;
     this.#rates = rates;
     this.#log = log;
+    this.#metrics = metrics;
+    this.#maxPerDevice = maxPerDevice;
     this.#timer = setInterval(() => void this.check(), checkEveryMs).unref();
   }
 
@@ -81,6 +93,7 @@ export class Connections implements AsyncDisposable {
     try {
       this.#open.set(connection, await this.#listen(connection));
       await this.#checkThese([connection]);
+      this.#closeOldest(connection);
     } catch (error) {
       this.release(connection);
       giveBack(); // it is this node that failed
@@ -99,9 +112,28 @@ export class Connections implements AsyncDisposable {
     });
   }
 
+  /**
+   * The newest is the one that somebody looks at; the oldest may be half open, left behind by a phone that changed networks.
+   * Those who displace each other for ever are slowed down by the limit on connects.
+   */
+  #closeOldest(newest: Connection): void {
+    const { device } = newest.viewer;
+    const all = this.#ofDevice.get(device) ?? new Set();
+    this.#ofDevice.set(device, all.add(newest));
+    for (const oldest of all) {
+      if (all.size <= this.#maxPerDevice) return;
+      this.release(oldest);
+      oldest.close('TOO_MANY');
+      this.#metrics?.turnedAway('device');
+    }
+  }
+
   release(connection: Connection): void {
     this.#open.get(connection)?.stop();
     this.#open.delete(connection);
+    const all = this.#ofDevice.get(connection.viewer.device);
+    all?.delete(connection);
+    if (all?.size === 0) this.#ofDevice.delete(connection.viewer.device);
   }
 
   /** One statement for all connected devices: heals a lost revocation. */

@@ -4,17 +4,29 @@ import type { Plugin } from 'graphql-yoga';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
 import type { Connections } from '../domain/connections.js';
-import { DomainError } from '../domain/errors.js';
+import { DomainError, unavailable } from '../domain/errors.js';
+import type { DeviceViewer } from '../model.js';
+import { toRateLimited, TryLater, type Admission } from './admission.js';
 import type { OperationContext } from './yoga.js';
 
 /** The open responses, so that a drain can end them: destroyed, for a completed stream would tell its client "finished". */
 export class EventStreams {
   readonly #open = new Set<ServerResponse>();
   readonly connections: Connections;
+  readonly admission: Admission;
   readonly log: Logger;
 
-  constructor({ connections, log }: { connections: Connections; log: Logger }) {
+  constructor({
+    connections,
+    admission,
+    log,
+  }: {
+    readonly connections: Connections;
+    readonly admission: Admission;
+    readonly log: Logger;
+  }) {
     this.connections = connections;
+    this.admission = admission;
     this.log = log;
   }
 
@@ -35,6 +47,7 @@ export function useEventStreams(streams: EventStreams): Plugin<OperationContext>
       const { res } = context;
       if (res === undefined || context.connection !== null) return; // a WebSocket
       requireEventStream(res);
+      context.leave?.(); // a stream is no request under way: it has a door of its own
       streams.add(res);
       const { viewer } = context.auth;
       if (viewer?.kind === 'device') extendContext({ connection: await open(streams, viewer, res) });
@@ -48,25 +61,31 @@ export function useEventStreams(streams: EventStreams): Plugin<OperationContext>
   };
 }
 
-async function open(streams: EventStreams, viewer: Parameters<Connections['open']>[0], res: ServerResponse) {
-  const { connections, log } = streams;
+async function open({ connections, admission, log }: EventStreams, viewer: DeviceViewer, res: ServerResponse) {
   try {
-    const connection = await connections.open(viewer, () => res.destroy());
-    whenClosed(res, () => {
-      connections.release(connection);
-    });
-    return connection;
+    const leave = await admission.handshake('stream');
+    try {
+      const connection = await connections.open(viewer, () => res.destroy());
+      whenClosed(res, () => {
+        connections.release(connection);
+      });
+      return connection;
+    } finally {
+      leave();
+    }
   } catch (error) {
     // nothing ran, and a client of event streams comes back after a 429 as after a 503 (P3)
-    if (error instanceof DomainError) {
-      throw new GraphQLError(error.message, { originalError: error, extensions: { http: { status: 429 } } });
-    }
+    if (error instanceof DomainError) throw notYet(error, 429);
+    if (error instanceof TryLater) throw notYet(toRateLimited(error), 503);
     log.warn({ err: error }, 'an event stream could not begin');
-    // nothing ran, and a client of event streams comes back after a 503
-    throw new GraphQLError('live hints are not available now, try again', {
-      extensions: { code: 'INTERNAL_SERVER_ERROR', http: { status: 503 } },
-    });
+    throw notYet(unavailable('live hints are'), 503);
   }
+}
+
+function notYet(error: DomainError, status: number): GraphQLError {
+  const seconds = Math.ceil(Number(error.facts['retryAfterMs'] ?? 1_000) / 1_000);
+  const http = { status, headers: { 'retry-after': String(seconds) } };
+  return new GraphQLError(error.message, { originalError: error, extensions: { http } });
 }
 
 function whenClosed(res: ServerResponse, act: () => void): void {

@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import type { Readiness } from '../domain/health.js';
 import { logRequest } from './access-log.js';
+import { answerTryLater, TryLater, type Admission, type Leave } from './admission.js';
 import type { EventStreams } from './event-streams.js';
 import { scriptPath, type GraphiQL } from './graphiql.js';
 import { listenOn, portOf, urlOf } from './listening.js';
@@ -13,18 +15,13 @@ import type { GraphQLEngine } from './yoga.js';
 
 const paths: ReadonlySet<string> = new Set(['/graphql', '/healthz', '/readyz', scriptPath]);
 
-/** Empty `problems`: the node can do its work. */
-export interface Readiness {
-  readonly problems: readonly string[];
-  readonly hints: 'up' | 'down';
-}
-
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly drainMs: number;
   readonly engine: GraphQLEngine;
   readonly streams: EventStreams;
+  readonly admission: Admission;
   readonly attachSockets: (server: http.Server) => WebSockets;
   readonly graphiql: GraphiQL | null;
   readonly isAllowed: OriginRule;
@@ -108,10 +105,26 @@ class HttpServer implements RunningServer {
       return;
     }
     if (answerCors(isAllowed, req, res)) return;
+    const leave = await this.#admit(res);
+    if (leave === null) return;
+    res.once('close', leave);
     // Yoga makes a URL of these and would answer a malformed one with a stack trace
     req.url = `/graphql${query}`;
     req.headers.host = 'tidemark';
-    await engine.handle(req, res, told);
+    await engine.handle(req, res, { ...told, leave });
+  }
+
+  /** Null: answered already, or nobody waits for an answer any more. */
+  async #admit(res: ServerResponse): Promise<Leave | null> {
+    try {
+      const leave = await this.#options.admission.request();
+      if (!res.closed) return leave;
+      leave();
+    } catch (error) {
+      if (!(error instanceof TryLater)) throw error;
+      answerTryLater(res, error);
+    }
+    return null;
   }
 
   async #ready(res: ServerResponse): Promise<void> {

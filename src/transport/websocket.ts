@@ -2,34 +2,40 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { getOperationAST, type DocumentNode, type ExecutionArgs, type GraphQLError, type GraphQLSchema } from 'graphql';
-import type { Context as SocketState, OperationResult, SubscribePayload } from 'graphql-ws';
 import { useServer } from 'graphql-ws/use/ws';
 import type { Logger } from 'pino';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { Connection, Connections } from '../domain/connections.js';
-import type { Authentication } from '../domain/devices.js';
-import { badInput, DomainError, overLimit } from '../domain/errors.js';
+import type { CloseReason, Connections } from '../domain/connections.js';
+import { DomainError } from '../domain/errors.js';
 import type { Metrics } from '../metrics.js';
 import { logSocket } from './access-log.js';
-import type { Authenticator } from './auth.js';
-import { withoutHttp, type ErrorGate } from './errors.js';
-import { newNotes, noteCodes, type Notes } from './operations.js';
+import { TryLater } from './admission.js';
+import { withoutHttp } from './errors.js';
+import { newNotes } from './operations.js';
 import type { OriginRule } from './origins.js';
-import type { GraphQLEngine } from './yoga.js';
+import {
+  notesOf,
+  prepare,
+  type Extra,
+  type Prepared,
+  type Socket,
+  type SocketOperationsOptions,
+} from './socket-operations.js';
 
-const maxPayload = 64 * 1024;
-const maxOperations = 50;
 const initTimeoutMs = 3_000;
 const pingEveryMs = 12_000;
+const serverOptions = {
+  noServer: true,
+  maxPayload: 64 * 1024,
+  perMessageDeflate: false,
+  closeTimeout: 5_000, // one that is dead never says goodbye
+};
 
 const closes = { refused: 4401, tryLater: 1013, restart: 1012 } as const;
+const tryLater = 'Try Again Later';
 
-export interface WebSocketOptions {
-  readonly engine: GraphQLEngine;
-  readonly authenticator: Authenticator;
+export interface WebSocketOptions extends SocketOperationsOptions {
   readonly connections: Connections;
-  readonly gate: ErrorGate;
   readonly isAllowed: OriginRule;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -39,20 +45,9 @@ export interface WebSockets {
   close(graceMs: number): Promise<void>;
 }
 
-/** What is known of one socket. */
-interface Extra extends Record<PropertyKey, unknown> {
-  readonly socket: WebSocket;
-  readonly request: IncomingMessage;
-  auth?: Authentication;
-  connection?: Connection;
-}
-/** What its line in the log will say. */
-const notesOf = new WeakMap<WebSocket, Notes>();
-type Socket = SocketState<Record<string, unknown>, Extra>;
-
 export function attachWebSockets(http: Server, options: WebSocketOptions): WebSockets {
   const { connections, gate } = options;
-  const server = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
+  const server = new WebSocketServer(serverOptions);
   http.on('upgrade', (request, socket, head) => {
     upgrade(server, options, { request, socket, head });
   });
@@ -60,8 +55,8 @@ export function attachWebSockets(http: Server, options: WebSocketOptions): WebSo
     {
       connectionInitWaitTimeout: initTimeoutMs,
       isProd: true, // else an error's message becomes the reason of a close
-      execute: () => ({ errors: [] }), // never: see requireSubscription
-      subscribe: (args) => (args as Prepared).subscribe(args),
+      execute: (args) => (args as Prepared).run(args),
+      subscribe: (args) => (args as Prepared).run(args),
       onConnect: (socket) => connect(options, socket),
       onClose: ({ extra }) => {
         if (extra.connection) connections.release(extra.connection);
@@ -106,108 +101,51 @@ function upgrade(
   });
 }
 
-async function connect({ authenticator, connections, log }: WebSocketOptions, { connectionParams, extra }: Socket) {
-  const { socket } = extra;
+async function connect(options: WebSocketOptions, state: Socket): Promise<boolean> {
+  const { socket } = state.extra;
   try {
-    const auth = await authenticator.ofSocket(connectionParams);
-    if (auth.viewer?.kind !== 'device') {
-      socket.close(closes.refused, reasonOf(auth.refusal));
-      return false;
+    const leave = await options.admission.handshake('socket');
+    try {
+      return await introduce(options, state);
+    } finally {
+      leave();
     }
-    const connection = await connections.open(auth.viewer, (reason) => {
-      socket.close(closes.refused, reason);
-    });
-    extra.auth = auth;
-    extra.connection = connection;
-    // closed while we waited: nobody will say so again
-    if (socket.readyState === socket.CLOSED) connections.release(connection);
-    return socket.readyState === socket.OPEN;
   } catch (error) {
     // one that connects too often is no news (P3)
-    if (!(error instanceof DomainError)) log.warn({ err: error }, 'a socket could not be accepted');
-    socket.close(closes.tryLater, 'Try Again Later');
+    if (!(error instanceof DomainError || error instanceof TryLater))
+      options.log.warn({ err: error }, 'a socket could not be accepted');
+    socket.close(closes.tryLater, tryLater);
     return false;
   }
+}
+
+async function introduce({ authenticator, connections }: WebSocketOptions, { connectionParams, extra }: Socket) {
+  const { socket } = extra;
+  const isOpen = () => socket.readyState === socket.OPEN;
+  if (!isOpen()) return false; // gone while it waited
+  const auth = await authenticator.ofSocket(connectionParams);
+  if (auth.viewer?.kind !== 'device') {
+    socket.close(closes.refused, reasonOf(auth.refusal));
+    return false;
+  }
+  const connection = await connections.open(auth.viewer, (reason) => {
+    closeFor(socket, reason);
+  });
+  extra.auth = auth;
+  extra.connection = connection;
+  // closed while we waited: nobody will say so again
+  if (!isOpen()) connections.release(connection);
+  return isOpen();
+}
+
+function closeFor(socket: WebSocket, reason: CloseReason): void {
+  if (reason === 'TOO_MANY') socket.close(closes.tryLater, tryLater);
+  else socket.close(closes.refused, reason);
 }
 
 function reasonOf(refusal: DomainError | null): 'REVOKED' | 'STALE_INSTALL' | 'UNAUTHENTICATED' {
   if (refusal?.code === 'STALE_INSTALL') return 'STALE_INSTALL';
   return refusal?.facts['reason'] === 'REVOKED' ? 'REVOKED' : 'UNAUTHENTICATED';
-}
-
-/** graphql-ws hands what we prepared on to `subscribe`. */
-interface Prepared extends ExecutionArgs {
-  readonly subscribe: (args: ExecutionArgs) => OperationResult;
-}
-
-/** Must not throw: that would close the socket and every other subscription on it. */
-async function prepare(
-  options: WebSocketOptions,
-  socket: Socket,
-  payload: SubscribePayload,
-): Promise<Prepared | GraphQLError[]> {
-  const requestId = randomUUID();
-  const notes = notesOf.get(socket.extra.socket) ?? newNotes();
-  const refuse = (given: readonly unknown[]) => {
-    const errors = given.map((error) => withoutHttp(options.gate(error, requestId)));
-    noteCodes(notes, errors);
-    return errors;
-  };
-  try {
-    if (Object.keys(socket.subscriptions).length > maxOperations) {
-      throw overLimit('one socket', maxOperations, 'operations at a time');
-    }
-    const run = enveloped(options.engine, socket.extra, payload, { requestId, notes });
-    const document = run.parse(payload.query);
-    const errors = run.validate(run.schema, document);
-    if (errors.length > 0) return refuse(errors);
-    requireSubscription(document, payload.operationName);
-    return {
-      schema: run.schema,
-      document,
-      operationName: payload.operationName ?? null,
-      variableValues: payload.variables ?? null,
-      contextValue: await run.contextFactory(),
-      subscribe: async (args) => {
-        try {
-          return await run.subscribe(args);
-        } catch (error) {
-          return { errors: refuse([error]) };
-        }
-      },
-    };
-  } catch (error) {
-    return refuse([error]);
-  }
-}
-
-/** The engine's functions with its plugins around them, as far as we use them; its own type leaves them open. */
-interface Enveloped {
-  readonly schema: GraphQLSchema;
-  readonly parse: (source: string) => DocumentNode;
-  readonly validate: (schema: GraphQLSchema, document: DocumentNode) => readonly GraphQLError[];
-  readonly contextFactory: () => Promise<unknown>;
-  readonly subscribe: (args: ExecutionArgs) => Promise<Awaited<OperationResult>>;
-}
-
-function enveloped(
-  engine: GraphQLEngine,
-  { auth, connection }: Extra,
-  params: SubscribePayload,
-  told: { readonly requestId: string; readonly notes: Notes },
-): Enveloped {
-  // plugins look for a request
-  const request = new engine.fetchAPI.Request('http://tidemark/graphql', { method: 'POST' });
-  return engine.getEnveloped({ auth, connection, ...told, request, params }) as Enveloped;
-}
-
-/** Queries and mutations have HTTP, where limits, logs and status codes are at home. */
-function requireSubscription(document: ExecutionArgs['document'], name: string | null | undefined): void {
-  const operation = getOperationAST(document, name);
-  if (!operation) throw badInput('operationName names no operation of the document');
-  if (operation.operation !== 'subscription') {
-    throw badInput(`only subscriptions over WebSocket: send a ${operation.operation} over HTTP`);
-  }
 }
 
 async function closeAll(server: WebSocketServer, graceMs: number): Promise<void> {

@@ -8,6 +8,7 @@ import type { Deps } from '../domain/deps.js';
 import type { Authentication } from '../domain/devices.js';
 import { schema } from '../schema/index.js';
 import type { Context } from '../schema/context.js';
+import type { Leave } from './admission.js';
 import type { Authenticator } from './auth.js';
 import { parseBounded } from './documents.js';
 import type { ErrorGate } from './errors.js';
@@ -24,6 +25,8 @@ export interface ServerContext {
   readonly res: ServerResponse;
   readonly requestId: string;
   readonly notes: Notes;
+  /** the place that the request takes among those under way, until it is answered */
+  readonly leave: Leave;
 }
 /** What a WebSocket gives with each operation. */
 export interface SocketContext extends Pick<Context, 'auth' | 'connection'> {
@@ -34,6 +37,7 @@ export type OperationContext = Context & {
   readonly requestId: string;
   readonly notes: Notes;
   readonly res?: ServerResponse;
+  readonly leave?: Leave;
 };
 export type GraphQLEngine = YogaServerInstance<ServerContext, OperationContext>;
 

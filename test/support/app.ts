@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { createApp, type App, type Overrides } from '../../src/app.js';
-import { readConfig, type Config, type Rates } from '../../src/config.js';
+import { readConfig, type AdmissionLimits, type Config, type Rates } from '../../src/config.js';
 import { connectSocket, type SocketOptions, type TestSocket } from './live-socket.js';
 import { openEventStream, type EventStream } from './live-stream.js';
 import { freshDatabase } from './postgres.js';
@@ -51,9 +51,17 @@ const silent = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
 const often = { rate: 1_000_000, perMs: 1_000, burst: 1_000_000 };
 const unlimited: Rates = { send: often, read: often, ack: often, connect: often };
 
+/** Nobody is turned away for the test machine's sake. */
+const patient = ({ handshakes, requests }: AdmissionLimits): AdmissionLimits => ({
+  handshakes: { ...handshakes, maxWaiting: 10_000, maxWaitMs: 30_000 },
+  requests: { ...requests, maxWaiting: 10_000, maxWaitMs: 30_000 },
+  maxLatenessMs: Infinity,
+});
+
 export function testConfig(databaseUrl: string, serviceKey: string, more: Partial<Config> = {}): Config {
   const base = readConfig({ DATABASE_URL: databaseUrl, SERVICE_KEYS: serviceKey, PORT: '0', DRAIN_MS: '2000' });
-  return { ...base, poolMax: 6, rates: unlimited, ...more };
+  const admission = patient(base.admission);
+  return { ...base, poolMax: 6, rates: unlimited, admission, maxSocketsPerDevice: Infinity, ...more };
 }
 
 export async function startApp(options: StartOptions = {}): Promise<TestApp> {
