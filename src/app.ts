@@ -69,7 +69,8 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   const { store, url, demoDir } = await openDatabase(config, { log, say }, owned);
   await requireLease(config, url, { log, onFatal: overrides.onFatal }, owned);
   const metrics = createMetrics();
-  const bus = owned.use(overrides.bus ?? (await createBus(config, store, { log, metrics })));
+  const bus = owned.use(overrides.bus ?? createBus(config, { log, metrics }));
+  bus.enter(await store.generation.current());
   metrics.watch(store.pool, bus);
   const { checkEveryMs, failpoint = toFailpoint(config.failpoint) } = overrides;
   const deps = createDeps({ config, store, bus, log, metrics, failpoint });
@@ -149,11 +150,8 @@ async function requireLease(
   owned.use(lease);
 }
 
-/** The channel names hold the generation: a restored copy of a database never hears the original (L8). */
-async function createBus(config: Config, store: Store, told: Pick<Deps, 'log' | 'metrics'>): Promise<HintBus> {
-  const { redisUrl: url, redisPrefix } = config;
-  if (url === null) return createMemoryBus(told.log);
-  return createRedisBus({ url, prefix: `${redisPrefix}${await store.generation.current()}:`, ...told });
+function createBus({ redisUrl: url, redisPrefix: prefix }: Config, told: Pick<Deps, 'log' | 'metrics'>): HintBus {
+  return url === null ? createMemoryBus(told.log) : createRedisBus({ url, prefix, ...told });
 }
 
 export function createDeps({

@@ -136,13 +136,20 @@ export class Connections implements AsyncDisposable {
     if (all?.size === 0) this.#ofDevice.delete(connection.viewer.device);
   }
 
-  /** One statement for all connected devices: heals a lost revocation. */
+  /** One statement for all connected devices: heals a lost revocation. And one that notices a restored database (L8). */
   async check(): Promise<void> {
     try {
+      if (this.#bus.enter(await this.#store.generation.current())) this.#restored();
       await this.#checkThese([...this.#open.keys()]);
     } catch (error) {
       this.#log.warn({ err: error }, 'could not check the connected devices');
     }
+  }
+
+  /** What was sent before the restore is no longer true: numbers may be lower now. */
+  #restored(): void {
+    this.#log.warn({ connections: this.size }, 'the database was restored: all clients are told to ask again');
+    for (const connection of this.#open.keys()) connection.sent.clear();
   }
 
   async #checkThese(connections: readonly Connection[]): Promise<void> {

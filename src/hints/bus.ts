@@ -24,6 +24,12 @@ export interface HintBus extends AsyncDisposable {
    * the sink is told to resync. Rejects when the bus cannot acknowledge in time.
    */
   listen(user: UserId, sink: HintSink): Promise<Listening>;
+  /**
+   * Which life of the database the hints are about (L8). A life after the first resyncs every sink with RESTORED and answers
+   * true; the present one changes nothing. Hints of another database are not heard, those of a node that has not noticed
+   * the new life yet are.
+   */
+  enter(generation: string): boolean;
   /** Live numbers for tests and metrics: a closed connection leaves none behind. */
   stats(): { readonly sinks: number; readonly channels: number };
 }

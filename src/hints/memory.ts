@@ -7,6 +7,7 @@ import { FanOut } from './fan-out.js';
 export function createMemoryBus(log?: BusLog): HintBus {
   const fanOut = new FanOut(log);
   let pending: { readonly users: readonly UserId[]; readonly hint: BusHint }[] = [];
+  let generation = '';
   let closed = false;
 
   function deliver(): void {
@@ -26,6 +27,12 @@ export function createMemoryBus(log?: BusLog): HintBus {
     },
     listen: (user, sink) =>
       closed ? Promise.reject(new Error('the hint bus is closed')) : Promise.resolve(fanOut.add(user, sink)),
+    enter(next) {
+      const isAnother = generation !== '' && generation !== next;
+      generation = next;
+      if (isAnother) fanOut.resyncAll('RESTORED');
+      return isAnother;
+    },
     stats: () => ({ sinks: fanOut.sinks, channels: fanOut.users }),
     [Symbol.asyncDispose]: () => {
       closed = true;

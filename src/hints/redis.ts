@@ -12,11 +12,11 @@ import type { BusLog, HintBus, HintSink, Listening } from './bus.js';
 import { FanOut } from './fan-out.js';
 import { OwingPublisher } from './owing-publisher.js';
 import { connectRedis, endRedis } from './redis-connection.js';
-import { fromWire, toWire } from './wire.js';
+import { fromWire, generationOf, toWire } from './wire.js';
 
 export interface RedisBusOptions {
   readonly url: string;
-  /** of every channel; holds the generation of the database, so that two never hear each other */
+  /** of every channel */
   readonly prefix: string;
   readonly log: BusLog;
   readonly metrics?: Metrics;
@@ -25,6 +25,9 @@ export interface RedisBusOptions {
   readonly heartbeatMissMs?: number;
   readonly listenTimeoutMs?: number;
 }
+
+/** How long after a restore other nodes may still speak of the life before: they check more often than that. */
+const lateNodesMs = 60_000;
 
 export function createRedisBus(options: RedisBusOptions): HintBus {
   return new RedisBus(options);
@@ -51,6 +54,8 @@ class RedisBus implements HintBus {
   readonly #resyncChannel: string;
   readonly #timer: NodeJS.Timeout;
   #lastBeatAt = performance.now();
+  #generation = '';
+  #before = { generation: '', until: 0 };
   #warnedOfVersion = false;
   #closed = false;
 
@@ -100,7 +105,7 @@ class RedisBus implements HintBus {
 
   publish(users: readonly UserId[], hint: BusHint): void {
     if (this.#closed) return;
-    const message = toWire(hint);
+    const message = toWire(hint, this.#generation);
     for (const user of users) this.#publisher.send(this.#userPrefix + user, message);
   }
 
@@ -116,6 +121,23 @@ class RedisBus implements HintBus {
     return this.#fanOut.add(user, sink, () => {
       this.#release(user, channel);
     });
+  }
+
+  /** Nothing is subscribed anew: the channels are the same, what travels there says which life it is about. */
+  enter(generation: string): boolean {
+    if (generation === this.#generation) return false;
+    const isAnother = this.#generation !== '';
+    this.#before = { generation: this.#generation, until: performance.now() + lateNodesMs };
+    this.#generation = generation;
+    // what others said of the new life before now was dropped: whoever asks now is told it
+    if (isAnother) this.#fanOut.resyncAll('RESTORED');
+    return isAnother;
+  }
+
+  #isForeign(payload: unknown): boolean {
+    const generation = generationOf(payload);
+    if (generation === null || generation === this.#generation) return false;
+    return generation !== this.#before.generation || performance.now() > this.#before.until;
   }
 
   stats(): { readonly sinks: number; readonly channels: number } {
@@ -155,7 +177,7 @@ class RedisBus implements HintBus {
   }
 
   #received(user: UserId, payload: unknown): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#isForeign(payload)) return;
     const hint = fromWire(payload);
     if (hint) {
       this.#fanOut.hint(user, hint);

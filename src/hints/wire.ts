@@ -35,8 +35,15 @@ const FIELDS: { readonly [K in BusHint['kind']]: Fields<Extract<BusHint, { kind:
   device: { device: text, installEpoch: count, reason: oneOf('REVOKED', 'STALE_INSTALL') },
 };
 
-export function toWire(hint: BusHint): string {
-  return JSON.stringify({ v: VERSION, ...pick(hint.kind, hint) });
+/** @param generation which life of which database it is about */
+export function toWire(hint: BusHint, generation = ''): string {
+  return JSON.stringify({ v: VERSION, g: generation, ...pick(hint.kind, hint) });
+}
+
+/** null: it does not say. */
+export function generationOf(payload: unknown): string | null {
+  const g = isRecord(payload) ? payload['g'] : null;
+  return typeof g === 'string' ? g : null;
 }
 
 /** null: not ours, of another version, or of a kind unknown here. The receiver must then look for itself. */

@@ -18,7 +18,10 @@ const resyncReason = builder.enumType('ResyncReason', {
     BUS: { description: 'hints between the servers may have been lost' },
     OVERFLOW: { description: 'this client was too slow' },
     MODE: { description: 'the way hints travel has changed; not sent yet' },
-    RESTORED: { description: 'the database was restored; not sent yet' },
+    RESTORED: {
+      description:
+        'the database was restored from a backup: positions and numbers may be lower than before; sync says what to drop',
+    },
     VERSION: { description: 'a server of another release said something unknown' },
   },
 });

@@ -181,6 +181,20 @@ export function busContract(name: string, createBus: () => HintBus | Promise<Hin
       });
     });
 
+    it('[L8] another life of the database resyncs every sink once, and hints go on', async () => {
+      const [one, two] = [recorder(), recorder()];
+      expect(bus.enter('first')).toBe(false);
+      await bus.listen(ana, one);
+      await bus.listen(ben, two);
+      expect(bus.enter('first')).toBe(false);
+      expect([one.resyncs, two.resyncs]).toEqual([[], []]);
+      expect([bus.enter('second'), bus.enter('second')]).toEqual([true, false]);
+      expect([one.resyncs, two.resyncs]).toEqual([['RESTORED'], ['RESTORED']]);
+      bus.publish([ana, ben], message(room, 1));
+      await settle();
+      expect([one.seqs(), two.seqs()]).toEqual([[1], [1]]);
+    });
+
     it('[H4] a sink that throws harms neither the other sinks nor the publisher', async () => {
       const [before, after] = [recorder(), recorder()];
       await bus.listen(ana, before);

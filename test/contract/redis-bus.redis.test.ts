@@ -31,8 +31,13 @@ describe('redis hint bus, several nodes', () => {
     expect([onOne.resyncs, onTwo.resyncs]).toEqual([[], []]);
   });
 
-  it('[H6] databases of another generation hear nothing', async () => {
-    const [here, there] = [node(), node({ prefix: `tm:${randomUUID()}:` })];
+  it.each([
+    ['of another prefix', () => [node(), node({ prefix: `tm:${randomUUID()}:` })] as const],
+    ['of another generation', () => [node(), node()] as const],
+  ])('[H6] [L8] databases %s hear nothing', async (_, nodes) => {
+    const [here, there] = nodes();
+    here.enter('here');
+    there.enter('there');
     const [mine, foreign] = [recorder(), recorder()];
     await here.listen(ana, mine);
     await there.listen(ana, foreign);
@@ -45,6 +50,31 @@ describe('redis hint bus, several nodes', () => {
       expect(foreign.seqs()).toEqual([2]);
     });
     expect(mine.seqs()).toEqual([1]);
+  });
+
+  it('[L8] while some nodes have noticed the restore and others have not, no hint is lost without a resync after it', async () => {
+    const [early, late] = [node(), node()];
+    const [onEarly, onLate] = [recorder(), recorder()];
+    for (const bus of [early, late]) bus.enter('before');
+    await early.listen(ana, onEarly);
+    await late.listen(ana, onLate);
+    early.enter('after');
+    late.publish([ana], message(room, 1)); // written to the restored database as well
+    await until(() => {
+      expect([onEarly.seqs(), onLate.seqs()]).toEqual([[1], [1]]);
+    });
+    early.publish([ana], message(room, 2));
+    await until(() => {
+      expect(onEarly.seqs()).toEqual([1, 2]);
+    });
+    expect(onLate.resyncs).toEqual([]);
+    late.enter('after');
+    expect(onLate.resyncs).toEqual(['RESTORED']);
+    late.publish([ana], message(room, 3));
+    await until(() => {
+      expect([onEarly.seqs(), onLate.seqs().at(-1)]).toEqual([[1, 2, 3], 3]);
+    });
+    expect(onEarly.resyncs).toEqual(['RESTORED']);
   });
 
   it('all sinks of a user share one Redis subscription, which ends with the last', async () => {

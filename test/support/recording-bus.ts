@@ -18,6 +18,7 @@ export function recordingBus(): RecordingBus {
       inner.publish(users, hint);
     },
     listen: (user, sink) => inner.listen(user, sink),
+    enter: (generation) => inner.enter(generation),
     stats: () => inner.stats(),
     told: (user, conv) =>
       all.flatMap(({ users, hint }) => (users.includes(user) && 'conv' in hint && hint.conv === conv ? [hint] : [])),
