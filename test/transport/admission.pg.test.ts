@@ -177,3 +177,19 @@ it('[P6] urql is told of a network error, which is what its retryExchange repeat
     expect(error?.graphQLErrors).toEqual([]);
   });
 });
+
+it('[P5] [P6] while the process is late with its work nobody new is let in', async () => {
+  await using late = await startWorld({ config: { admission: { ...admission, maxLatenessMs: 50 } } });
+  const cho = await late.device('cho');
+  const until = performance.now() + 500;
+  while (performance.now() < until); // nothing else runs in this process
+  expect((await late.app.post(cho.credential, { query: '{ __typename }' })).status).toBe(503);
+  const again = performance.now() + 500;
+  const socket = late.app.socket(cho.credential);
+  await new Promise((resolve) => socket.ws.once('upgrade', resolve));
+  while (performance.now() < again);
+  expect(await socket.closed).toEqual({ code: 1013, reason: 'Try Again Later' });
+  await expect
+    .poll(async () => (await late.app.post(cho.credential, { query: '{ __typename }' })).status, { timeout: 20_000 })
+    .toBe(200);
+});
