@@ -73,7 +73,8 @@ const urql: Connect = async (world, credential, conv) => {
   const { client, close } = connectUrql(`${world.app.url}/graphql`, credential, askAgain);
   const watched = client.query<Inbox>(documents.inbox, {}).subscribe((result) => (data = result.data ?? data));
   // of message and of readChanged: an answer from before a hint must not come after it
-  await vi.waitUntil(() => data !== undefined && resyncs.asked === 2 && resyncs.answered === 2, 20_000);
+  const isSettled = () => resyncs.asked === 2 && resyncs.answered === 2 && inboxes.asked === inboxes.answered;
+  await vi.waitUntil(() => data !== undefined && isSettled(), 20_000);
   return {
     shown: () => ({ unread: data?.convs.nodes.find(({ id }) => id === conv)?.unread, badge: data?.badge.unread }),
     act: (document, variables) => client.mutation(document, variables).toPromise(),
