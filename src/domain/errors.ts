@@ -16,7 +16,7 @@ export const errorCodes = {
   MUTED: 'The viewer is muted in this conversation.',
   BLOCKED: 'The other user has blocked the viewer.',
   BAD_USER_INPUT: 'An argument is malformed or breaks a limit; `limit` names the limit and its value where it is one.',
-  RATE_LIMITED: 'Too many requests; try again after `retryAfterMs`.',
+  RATE_LIMITED: 'Too many requests: nothing was done, the same passes after `retryAfterMs`.',
   CONFLICT: 'Somebody else was first; `outcome` says what holds now.',
   GRAPHQL_PARSE_FAILED: 'The document is not GraphQL.',
   GRAPHQL_VALIDATION_FAILED: 'The document does not fit the schema.',
