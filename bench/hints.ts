@@ -84,6 +84,7 @@ function hintOf(conv: number, seq: number): MessageHint {
     conv: convId(conv) as ConvId,
     conversationType: 'GROUP',
     originDevice: null,
+    change: null,
   } as const;
   const event = { seq, head: seq, eventKind: 'MESSAGE', contentType: 'TEXT', target: null } as const;
   return { ...about, ...event, sender: 'ana' as UserId };

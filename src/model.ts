@@ -136,6 +136,8 @@ interface HintOrigin {
   readonly conv: ConvId;
   readonly conversationType: ConvType;
   readonly originDevice: DeviceId | null;
+  /** the number of the change of the receiver's own state that this tells of, so that a lost one is missed (H5); internal */
+  readonly change: number | null;
 }
 /** "The log rose to seq": ids and numbers only, never a body (H1). */
 export interface MessageHint extends HintOrigin {

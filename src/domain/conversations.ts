@@ -100,13 +100,13 @@ export async function createConv(deps: Deps, viewer: Viewer, input: CreateConvIn
       throw new DomainError('IDEMPOTENCY_CONFLICT', 'this clientId made another conversation');
     }
     const users = [wish.creator, ...wish.others];
-    const known = await tx.clock.touch(users);
+    const changes = await tx.clock.touch(users);
     await requireCurrent(tx, viewer); // after the wait for the users' locks (I5)
-    const stranger = users.find((user) => !known.has(user));
+    const stranger = users.find((user) => !changes.has(user));
     if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
     await deps.failpoint('after lock');
-    const answer =
-      wish.type === 'DIRECT' ? await openDirect(tx, tell, viewer, wish) : await openGroup(tx, tell, viewer, wish);
+    const open = wish.type === 'DIRECT' ? openDirect : openGroup;
+    const answer = await open({ tx, tell, viewer, changes }, wish);
     await tx.conversations.rememberKey(wish.creator, clientId, answer.conv, fingerprint);
     return answer;
   });
@@ -142,8 +142,16 @@ function requireWish(deps: Deps, viewer: Viewer, input: CreateConvInput): Wish {
 /** The order that the database has for ids (COLLATE "C"): UTF-16's differs beyond the basic plane. */
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
+/** What both ways of opening need; every user of the wish was touched, and has a member row to come. */
+interface Opening {
+  readonly tx: Tx;
+  readonly tell: Tell;
+  readonly viewer: Viewer;
+  readonly changes: ReadonlyMap<UserId, number>;
+}
+
 /** One per pair, whoever opens first; empty, both periods from 1 (M6). A race for the pair is decided by its unique index. */
-async function openDirect(tx: Tx, tell: Tell, viewer: Viewer, { creator, others }: Wish): Promise<ConvAnswer> {
+async function openDirect({ tx, tell, viewer, changes }: Opening, { creator, others }: Wish): Promise<ConvAnswer> {
   const [low = creator, high = creator] = [creator, ...others].toSorted(byBytes);
   const found = await tx.conversations.findDirect([low, high]);
   if (found) return { conv: found, duplicate: true };
@@ -153,12 +161,13 @@ async function openDirect(tx: Tx, tell: Tell, viewer: Viewer, { creator, others 
   await tx.memberships.open(id, [low, high], 'MEMBER', 1);
   const originDevice = deviceOf(viewer)?.device ?? null;
   const hint = { kind: 'conv', conv: id, conversationType: 'DIRECT', contentType: 'DIRECT_CREATE' } as const;
-  tell([creator], { ...hint, originDevice });
-  tell(others, { ...hint, originDevice: null });
+  for (const [user, change] of changes) {
+    tell([user], { ...hint, originDevice: user === creator ? originDevice : null, change });
+  }
   return { conv: id, duplicate: false };
 }
 
-async function openGroup(tx: Tx, tell: Tell, viewer: Viewer, wish: Wish): Promise<ConvAnswer> {
+async function openGroup({ tx, tell, viewer, changes }: Opening, wish: Wish): Promise<ConvAnswer> {
   const { creator, others, type, title, joinPolicy, historyVisible } = wish;
   const id = uuidv7() as ConvId;
   await tx.conversations.insert({ id, type, title, joinPolicy, historyVisible, direct: null });
@@ -171,7 +180,7 @@ async function openGroup(tx: Tx, tell: Tell, viewer: Viewer, wish: Wish): Promis
     await tx.memberships.open(id, others, 'MEMBER', seq);
   }
   const contentType = others.length > 0 ? 'MEMBER_INVITE' : 'GROUP_CREATE';
-  tellOfMembership(tell, viewer, { id, type }, { seq, contentType, audience: [creator, ...others] });
+  tellOfMembership(tell, viewer, { id, type }, { seq, contentType, audience: [...changes.keys()], changes });
   return { conv: id, duplicate: false };
 }
 
@@ -186,13 +195,14 @@ export async function setConvSettings(
   return commit(deps, async (tx, tell) => {
     const before = await requireSeen(tx, person, id);
     if (before.muted !== input.muted) {
-      await tx.clock.touch([person.user]);
+      const change = (await tx.clock.touch([person.user])).get(person.user) ?? null;
       const isChanged = await tx.memberships.setMuted(person.user, id, input.muted);
       await requireCurrent(tx, viewer); // after the waits for the user and the member's row (I5)
       if (isChanged) {
         const originDevice = deviceOf(viewer)?.device ?? null;
         const contentType = 'MEMBER_SETTING_UPDATE';
-        tell([person.user], { kind: 'conv', conv: id, conversationType: before.type, contentType, originDevice });
+        const about = { conv: id, conversationType: before.type, contentType } as const;
+        tell([person.user], { kind: 'conv', ...about, originDevice, change });
       }
     }
     return { conv: id, duplicate: false };

@@ -124,15 +124,16 @@ async function enter(
   if (users.length === 0) return;
   const { maxGroupMembers } = deps.limits;
   if (conv.memberCount + users.length > maxGroupMembers) throw overLimit('a group', maxGroupMembers, 'members');
-  const known = await tx.clock.touch(users);
-  const stranger = users.find((user) => !known.has(user));
+  const changes = await tx.clock.touch(users);
+  const stranger = users.find((user) => !changes.has(user));
   if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
   const sender = viewer.kind === 'service' ? null : viewer.user;
   const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users } } as const;
   const seq = await tx.clock.append(conv.id, event);
   await tx.memberships.open(conv.id, users, 'MEMBER', seq);
-  tellOfMembership(tell, viewer, conv, { seq, contentType, audience: await tx.memberships.audience(conv.id) });
-  if (conv.historyVisible) await tellOfReads(tx, tell, viewer, conv, users);
+  const audience = await tx.memberships.audience(conv.id);
+  tellOfMembership(tell, viewer, conv, { seq, contentType, audience, changes });
+  if (conv.historyVisible) await tellOfReads(tx, tell, viewer, conv, changes);
 }
 
 /** Joining with visible history has moved the read position: tell it like any other move (M2, R4). */
@@ -141,8 +142,9 @@ async function tellOfReads(
   tell: Tell,
   viewer: Viewer,
   { id, type }: LockedConv,
-  users: readonly UserId[],
+  changes: ReadonlyMap<UserId, number>,
 ): Promise<void> {
+  const users = [...changes.keys()];
   const states = await tx.conversations.seen(users.map((user) => ({ user, device: null, installEpoch: 0, conv: id })));
   users.forEach((user, index) => {
     const state = states[index];
@@ -150,7 +152,9 @@ async function tellOfReads(
     const { read, unread, head } = state;
     // the device is somebody else's, unless the user joined by themselves
     const originDevice = viewer.kind === 'device' && viewer.user === user ? viewer.device : null;
-    tell([user], { kind: 'read', conv: id, conversationType: type, read, unread, head, originDevice });
+    // the same row has changed, so the number is the one of joining
+    const change = changes.get(user) ?? null;
+    tell([user], { kind: 'read', conv: id, conversationType: type, read, unread, head, originDevice, change });
   });
 }
 
@@ -162,20 +166,30 @@ async function exit(
   user: UserId,
   contentType: 'MEMBER_QUIT' | 'MEMBER_KICK',
 ): Promise<void> {
-  await tx.clock.touch([user]);
+  const changes = await tx.clock.touch([user]);
   const sender = viewer.kind === 'service' ? null : viewer.user;
   const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users: [user] } } as const;
   const audience = await tx.memberships.audience(conv.id);
   const seq = await tx.clock.append(conv.id, event);
   await tx.memberships.close(conv.id, [user], seq);
-  tellOfMembership(tell, viewer, conv, { seq, contentType, audience });
+  tellOfMembership(tell, viewer, conv, { seq, contentType, audience, changes });
 }
 
+interface MembershipChange {
+  readonly seq: number;
+  readonly contentType: ContentTypeName;
+  /** who sees the event, its subjects among them */
+  readonly audience: readonly UserId[];
+  /** the subjects, whose own state has changed, each with the number of that change */
+  readonly changes: ReadonlyMap<UserId, number>;
+}
+
+/** The event is news to everybody; to its subjects it is a change of their own state as well (C2). */
 export function tellOfMembership(
   tell: Tell,
   viewer: Viewer,
   { id, type }: { readonly id: ConvId; readonly type: ConvType },
-  { seq, contentType, audience }: { seq: number; contentType: ContentTypeName; audience: readonly UserId[] },
+  { seq, contentType, audience, changes }: MembershipChange,
 ): void {
   const originDevice = deviceOf(viewer)?.device ?? null;
   const sender = viewer.kind === 'service' ? null : viewer.user;
@@ -188,8 +202,12 @@ export function tellOfMembership(
     contentType,
     originDevice,
     sender,
+    eventKind: 'MEMBERSHIP',
+    target: null,
   } as const;
-  tell(audience, { ...hint, eventKind: 'MEMBERSHIP', target: null });
+  const others = audience.filter((user) => !changes.has(user));
+  if (others.length > 0) tell(others, { ...hint, change: null });
+  for (const [user, change] of changes) tell([user], { ...hint, change });
 }
 
 /** The members now, by user id. A former member has left the room: for them it is empty. */

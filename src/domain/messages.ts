@@ -116,6 +116,7 @@ export function tellOfEvent(
     contentType,
     originDevice,
     target,
+    change: null,
   } as const;
   tell(audience ?? [], { ...hint, sender: viewer.user });
 }

@@ -36,7 +36,7 @@ export async function advance(tx: Tx, tell: Tell, viewer: PersonViewer, conv: Co
 
 export function tellOfRead(tell: Tell, viewer: PersonViewer, conv: ConvId, state: Advance): void {
   if (!state.moved) return;
-  const { read, unread, head, conversationType } = state;
+  const { read, unread, head, conversationType, change } = state;
   const originDevice = deviceOf(viewer)?.device ?? null;
-  tell([viewer.user], { kind: 'read', conv, conversationType, read, unread, head, originDevice });
+  tell([viewer.user], { kind: 'read', conv, conversationType, read, unread, head, originDevice, change });
 }

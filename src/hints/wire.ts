@@ -2,7 +2,7 @@
 // what a newer or broken node wrote is recognised as unreadable instead of being half understood.
 import type { BusHint } from '../model.js';
 
-const VERSION = 1;
+const VERSION = 2;
 
 type Check = (value: unknown) => boolean;
 type Fields<H extends BusHint> = Readonly<Record<Exclude<keyof H, 'kind'>, Check>>;
@@ -18,7 +18,12 @@ const orNull =
   (value) =>
     value === null || check(value);
 
-const origin = { conv: text, conversationType: oneOf('DIRECT', 'GROUP', 'CHANNEL'), originDevice: orNull(text) };
+const origin = {
+  conv: text,
+  conversationType: oneOf('DIRECT', 'GROUP', 'CHANNEL'),
+  originDevice: orNull(text),
+  change: orNull(count),
+};
 
 const FIELDS: { readonly [K in BusHint['kind']]: Fields<Extract<BusHint, { kind: K }>> } = {
   message: {

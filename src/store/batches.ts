@@ -21,7 +21,7 @@ function toBatch<T extends { status: string; ord: number | null }>(found: readon
   return { refused: null, items: found.toSorted((a, b) => (a.ord ?? 0) - (b.ord ?? 0)) };
 }
 
-const advanced = sql`ord, conv, status, moved, read, unread, head, conv_type AS "conversationType"`;
+const advanced = sql`ord, conv, status, moved, read, unread, head, conv_type AS "conversationType", change`;
 const columns = (positions: readonly Position[]) =>
   sql`${positions.map(({ conv }) => conv)}::uuid[], ${positions.map(({ seq }) => seq)}::bigint[]`;
 

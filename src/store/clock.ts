@@ -35,13 +35,16 @@ export const clock = (db: Db) => ({
     return found ?? null;
   },
 
-  /** Locks these users in the order of their ids and raises their change numbers; answers those that exist. */
-  async touch(users: readonly UserId[]): Promise<Set<UserId>> {
-    const found = await rows<{ id: UserId }>(
+  /**
+   * Locks these users in the order of their ids and draws a change number for each that exists: good for one row of that
+   * user, so that every number names one change (C2).
+   */
+  async touch(users: readonly UserId[]): Promise<Map<UserId, number>> {
+    const found = await rows<{ id: UserId; change: number }>(
       db,
-      sql`/* clock.touch */ SELECT touch_users AS id FROM touch_users(${[...users]}::text[])`,
+      sql`/* clock.touch */ SELECT id, change FROM touch_users(${[...users]}::text[])`,
     );
-    return new Set(found.map(({ id }) => id));
+    return new Map(found.map(({ id, change }) => [id, change]));
   },
 
   /** Appends a system event that does not count as unread; answers its seq. */

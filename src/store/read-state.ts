@@ -11,6 +11,8 @@ export interface Advance {
   readonly unread: number;
   readonly head: Seq;
   readonly conversationType: ConvType;
+  /** the number of this change (C2); null unless it moved */
+  readonly change: number | null;
 }
 
 export const readState = (db: Db) => ({
@@ -19,7 +21,7 @@ export const readState = (db: Db) => ({
     return row<Advance>(
       db,
       sql`/* readState.advance */
-        SELECT status, moved, read, unread, head, conv_type AS "conversationType"
+        SELECT status, moved, read, unread, head, conv_type AS "conversationType", change
           FROM mark_read(${asking(viewer)}, ${conv}::uuid, ${seq}::bigint)`,
     );
   },

@@ -39,7 +39,13 @@ test('[H8] a socket is never taken back: what is computed lower is read again', 
     `subscription { readChanged { resync head read unread conv { head read unread } } }`,
   );
   await live.next();
-  const hint = { kind: 'read', conv: conv as ConvId, conversationType: 'GROUP', originDevice: null } as const;
+  const hint = {
+    kind: 'read',
+    conv: conv as ConvId,
+    conversationType: 'GROUP',
+    originDevice: null,
+    change: null,
+  } as const;
   publish('ben', { ...hint, read: 7, unread: 0, head: 7 });
   expect((await live.next()).data?.['readChanged']).toMatchObject({ read: 7, conv: { read: 7 } });
   publish('ben', { ...hint, read: 4, unread: 1, head: 5 });
@@ -63,6 +69,7 @@ test('[H8] two subscriptions of one socket share what was sent', async () => {
     conv: conv as ConvId,
     conversationType: 'GROUP',
     originDevice: null,
+    change: null,
     read: 0,
     unread: 1,
     head: 3,
@@ -80,7 +87,13 @@ test('[H4] scenario 33: a socket that does not read costs a few slots and delays
   slow.socket.ws.pause();
   // more than the buffers of both ends take
   const hints = 2_500;
-  const hint = { kind: 'message', conv: conv as ConvId, conversationType: 'GROUP', originDevice: null } as const;
+  const hint = {
+    kind: 'message',
+    conv: conv as ConvId,
+    conversationType: 'GROUP',
+    originDevice: null,
+    change: null,
+  } as const;
   const rest = { seq: event.seq, eventKind: 'MESSAGE', contentType: 'TEXT', sender: null, target: null } as const;
   for (let n = 1; n <= hints; n++) {
     publish('ben', { ...hint, ...rest, head: event.seq + n });
@@ -103,6 +116,7 @@ test('[H3] [H4] more than a mailbox holds becomes one resync', async () => {
       conversationType: 'GROUP',
       contentType: 'MEMBER_SETTING_UPDATE',
       originDevice: null,
+      change: null,
     });
   }
   expect(await live.until((row) => row['__typename'] === 'Resync')).toMatchObject({ reason: 'OVERFLOW' });
@@ -142,7 +156,13 @@ test('[H8] a subscription that ends while it waits for its turn leaves the turn 
   const document = `subscription { message { resync head event { text } } }`;
   const [stays, ends] = [socket.subscribe(document), socket.subscribe(document)];
   await Promise.all([stays.next(), ends.next()]);
-  const hint = { kind: 'message', conv: conv as ConvId, conversationType: 'GROUP', originDevice: null } as const;
+  const hint = {
+    kind: 'message',
+    conv: conv as ConvId,
+    conversationType: 'GROUP',
+    originDevice: null,
+    change: null,
+  } as const;
   const rest = { seq: event.seq, eventKind: 'MESSAGE', contentType: 'TEXT', sender: null, target: null } as const;
   const blocker = new pg.Client({ connectionString: world.app.databaseUrl });
   await blocker.connect();

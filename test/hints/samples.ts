@@ -16,7 +16,7 @@ export const ben = 'ben' as UserId;
 export const cho = 'cho' as UserId;
 export const conv = (n: number): ConvId => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}` as ConvId;
 
-const origin = { conversationType: 'GROUP', originDevice: null } as const;
+const origin = { conversationType: 'GROUP', originDevice: null, change: null } as const;
 
 export const message = (of: ConvId, seq: number, eventKind: EventKind = 'MESSAGE', target: number | null = null) =>
   ({

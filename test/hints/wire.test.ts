@@ -5,7 +5,13 @@ import { conv, convChange, message, read, recall } from './samples.js';
 
 const room = conv(1);
 const device: BusHint = { kind: 'device', device: 'phone' as never, installEpoch: 2, reason: 'STALE_INSTALL' };
-const all: readonly BusHint[] = [message(room, 3), recall(room, 4, 3), read(room, 2, 5), convChange(room), device];
+const all: readonly BusHint[] = [
+  message(room, 3),
+  recall(room, 4, 3),
+  { ...read(room, 2, 5), change: 7 },
+  convChange(room),
+  device,
+];
 
 const over = (hint: BusHint): unknown => JSON.parse(toWire(hint));
 
@@ -22,8 +28,10 @@ describe('wire', () => {
   it('[H3] another version, an unknown kind or word, a missing field and plain garbage are unreadable', () => {
     const good = over(message(room, 3)) as Record<string, unknown>;
     const headless = Object.fromEntries(Object.entries(good).filter(([field]) => field !== 'head'));
+    const numberless = Object.fromEntries(Object.entries(good).filter(([field]) => field !== 'change'));
     const unreadable: readonly unknown[] = [
-      { ...good, v: 2 },
+      { ...good, v: 1 },
+      { ...good, v: 3 },
       { ...good, v: undefined },
       { ...good, kind: 'typing' },
       { ...good, kind: 'toString' },
@@ -33,6 +41,8 @@ describe('wire', () => {
       { ...good, seq: -1 },
       { ...good, seq: 1.5 },
       headless,
+      numberless,
+      { ...good, change: '7' },
       'not json',
       null,
       undefined,

@@ -1,6 +1,6 @@
 // Wrong rules, put into the log core one at a time: the random histories must notice every one. Each is a replacement in the
-// text of the migration that defines the functions.
-import { readFile } from 'node:fs/promises';
+// newest text of the views and functions that the migrations define.
+import { readdir, readFile } from 'node:fs/promises';
 import type { Pool } from 'pg';
 
 type Change = readonly [from: string, to: string];
@@ -84,17 +84,33 @@ export const wrongRules: Readonly<Record<string, readonly Change[]>> = {
   ],
 };
 
-const core = new URL('../../prisma/migrations/20261201090100_log_core/migration.sql', import.meta.url);
+const migrations = new URL('../../prisma/migrations/', import.meta.url);
+const definition =
+  /CREATE (?:OR REPLACE )?(?:(VIEW) (\w+) AS[\s\S]*?;\n|(FUNCTION) (\w+)\([\s\S]*?\$\$[\s\S]*?\$\$;\n)/gu;
+
+/** Every view and function as the last migration that speaks of it has it, in the order of their first definitions. */
+async function logCore(): Promise<Map<string, string>> {
+  const core = new Map<string, string>();
+  for (const name of (await readdir(migrations)).filter((each) => /^\d/u.test(each)).toSorted()) {
+    const text = await readFile(new URL(`${name}/migration.sql`, migrations), 'utf8');
+    for (const [whole, view, viewName, , functionName] of text.matchAll(definition)) {
+      const key = view === undefined ? `FUNCTION ${functionName ?? ''}` : `VIEW ${viewName ?? ''}`;
+      core.set(key, whole.replace('CREATE OR REPLACE', 'CREATE'));
+    }
+  }
+  return core;
+}
 
 /** Puts the log core into this database again, with one wrong rule. @throws when the rule's text is no longer there */
 export async function putWrongRule(pool: Pool, name: string): Promise<void> {
-  const right = await readFile(core, 'utf8');
+  const core = await logCore();
+  const right = [...core.values()].join('\n');
   let wrong = right;
   for (const [from, to] of wrongRules[name] ?? []) {
     if (!wrong.includes(from)) throw new Error(`the wrong rule "${name}" no longer fits the log core`);
     wrong = wrong.replace(from, to);
   }
   if (wrong === right) throw new Error(`there is no wrong rule "${name}"`);
-  const functions = [...right.matchAll(/CREATE FUNCTION (\w+)/gu)].map(([, each]) => `DROP FUNCTION ${each ?? ''};`);
-  await pool.query(`DROP VIEW conv_state, periods; ${functions.toReversed().join(' ')} ${wrong}`);
+  const drops = [...core.keys()].toReversed().map((each) => `DROP ${each};`);
+  await pool.query(`${drops.join(' ')} ${wrong}`);
 }
