@@ -12,6 +12,7 @@ import './read-state.js';
 import './delivery.js';
 import './batches.js';
 import './sync.js';
+import './changes.js';
 import './unread.js';
 import './hints.js';
 

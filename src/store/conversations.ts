@@ -30,7 +30,7 @@ export interface NewConv {
 }
 
 // The cursor as a sub-select: a join on device_cursors turns quadratic under a generic plan.
-const state = sql`s.conv_id AS id, s.type, s.title, s.peer_id AS peer, s.join_policy AS "joinPolicy",
+export const state = sql`s.conv_id AS id, s.type, s.title, s.peer_id AS peer, s.join_policy AS "joinPolicy",
   s.history_visible AS "historyVisible", s.mode, s.info_version AS "infoVersion", s.epoch, s.head, s.min_seq AS "minSeq",
   s.read_seq AS read, s.unread, s.joined, s.muted, CASE WHEN s.joined THEN s.role END AS role, s.active_at AS "activeAt"`;
 

@@ -4,6 +4,7 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { PrismaClient } from '../generated/prisma/client.js';
 import { batches } from './batches.js';
+import { changes } from './changes.js';
 import { clock } from './clock.js';
 import { conversations } from './conversations.js';
 import { delivery } from './delivery.js';
@@ -19,6 +20,7 @@ import { users } from './users.js';
 
 const bind = (db: Db) => ({
   batches: batches(db),
+  changes: changes(db),
   clock: clock(db),
   conversations: conversations(db),
   delivery: delivery(db),

@@ -161,6 +161,22 @@ export const cases: readonly Case[] = [
     query: 'query ($v: ConvOrder) { convs(orderBy: $v) { nodes { id } } }',
     values: [['NEWEST'], [1]],
   },
+  { name: 'changes(first)', query: 'query ($v: Int) { changes(first: $v) { cursor } }', values: pages(200) },
+  {
+    name: 'changes(after)',
+    query: 'query ($v: String) { changes(after: $v) { cursor } }',
+    values: [
+      'x',
+      '',
+      '7',
+      ' 7',
+      `${noLife} `,
+      `${noLife} -1`,
+      `${noLife} 1.5`,
+      `${noLife} 7 7`,
+      `${noLife} \u0000`,
+    ].map((text) => [Buffer.from(text).toString('base64url')]),
+  },
   {
     name: 'sync(after)',
     query: 'query ($c: ID!, $v: Seq!) { sync(from: [{ conv: $c, after: $v }]) { complete } }',

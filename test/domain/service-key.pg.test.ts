@@ -39,6 +39,7 @@ const queries: Readonly<Record<string, Case>> = {
   conv: [no, 'ok', () => `{ conv(id: ${quoted(scene.owned)}) { id } }`],
   badge: [no, 'ok', () => '{ badge { unread } }'],
   sync: [no, 'ok', () => `{ sync(from: [{ conv: ${quoted(scene.owned)}, after: 0 }]) { complete } }`],
+  changes: [no, 'ok', () => '{ changes { cursor } }'],
   history: [no, 'ok', () => `{ history(conv: ${quoted(scene.owned)}) { nodes { id } } }`],
   unreadAudit: [no, 'ok', () => `{ unreadAudit(conv: ${quoted(scene.owned)}) { seqs } }`],
 };

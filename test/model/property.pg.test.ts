@@ -9,7 +9,7 @@ const seed = Number(process.env['TIDEMARK_SEED'] ?? Math.floor(Math.random() * 2
 const runs = Number(process.env['TIDEMARK_RUNS'] ?? 17);
 const stepsPerRun = 60;
 
-test('[U1] [U2] [U3] [U5] [U6] [R1] [R2] [R3] [D1] [D2] [L1] [L2] [L3] [L5] [L7] [M1] [S1] [S3] [S4] random histories answer like a plain count', async () => {
+test('[U1] [U2] [U3] [U5] [U6] [R1] [R2] [R3] [D1] [D2] [L1] [L2] [L3] [L5] [L7] [M1] [S1] [S3] [S4] [C1] [C2] [C3] random histories answer like a plain count', async () => {
   console.log(`seed ${String(seed)} (TIDEMARK_SEED=${String(seed)} repeats it), ${String(runs * stepsPerRun)} steps`);
   const gate = new FailpointGate();
   await using world = await startWorld({ overrides: { failpoint: gate.failpoint } });

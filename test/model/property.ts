@@ -22,6 +22,7 @@ export async function runHistories(world: World, gate: FailpointGate, options: O
       await story.take(step);
       story.count('steps');
     }
+    await story.end();
   });
   await fc.assert(property, { seed: options.seed, numRuns: options.runs, endOnFailure: options.shrink !== true });
   return tally;

@@ -2,6 +2,7 @@
 // after every step against the oracle. A witness who never leaves brings each event to the oracle.
 import assert from 'node:assert/strict';
 import { fresh, Refused, type Actor, type ConvRow, type World } from '../support/world.js';
+import { byId, FeedClient } from '../support/feed.js';
 import { someoneWaits, type FailpointGate } from './failpoint-gate.js';
 import { Log } from './oracle.js';
 import { prepare, type Prepared } from './operations.js';
@@ -36,6 +37,10 @@ export class Story {
   readonly keys: SentKey[] = [];
   readonly tally: Map<string, number>;
   readonly #gate: FailpointGate;
+  /** each user's own part, kept up by the changes feed, and what it was at earlier moments (C2) */
+  readonly #feeds = new Map<string, FeedClient>();
+  readonly #saved: { readonly user: string; readonly feed: FeedClient }[] = [];
+  #steps = 0;
   #witness: Actor | null = null;
 
   constructor(world: World, gate: FailpointGate, tally: Map<string, number>) {
@@ -79,6 +84,33 @@ export class Story {
     else await this.#alone(step);
     await this.#learn();
     await this.#compare();
+    if (++this.#steps % 3 === 0) await this.#follow();
+  }
+
+  /** From every cursor that was ever saved the feed leads to the state of now (C1, C2, C3). */
+  async end(): Promise<void> {
+    for (const { user, feed } of [
+      ...this.#saved,
+      ...this.users.map((each) => ({ user: each, feed: new FeedClient() })),
+    ]) {
+      const [device] = this.devices.get(user) ?? [];
+      if (!device) continue;
+      await feed.catchUp(device.actor, 1 + (this.#steps % 3));
+      const expected = this.convs.filter(({ log }) => log.isKnown(user)).map((conv) => ownPartOf(conv, user));
+      assert.deepEqual(feed.state, byId(expected), `the feed of ${user}`);
+      this.count('feeds compared');
+    }
+  }
+
+  /** One user reads one page; now and then a copy of what they hold is put aside. */
+  async #follow(): Promise<void> {
+    const user = this.users[this.#steps % this.users.length] ?? '';
+    const device = this.devices.get(user)?.[this.#steps % 2];
+    const feed = this.#feeds.get(user) ?? new FeedClient();
+    if (!device) return;
+    feed.apply(await device.actor.changes(feed.cursor, 1 + (this.#steps % 2)));
+    this.#feeds.set(user, feed);
+    if (this.#steps % 4 === 0) this.#saved.push({ user, feed: feed.copy() });
   }
 
   async #alone(move: Move): Promise<void> {
@@ -101,7 +133,10 @@ export class Story {
     const restDone = Promise.all(others.map(outcomeOf)).finally(() => (over = true));
     restDone.catch(() => undefined); // told below
     // it ends when the others do, if none of them has to wait
-    await someoneWaits(this.world.app.databaseUrl, () => over).finally(stop.letGo);
+    await someoneWaits(this.world.app.databaseUrl, () => over)
+      // what has drawn its number and not committed must not be passed over; more than these wait for the pool themselves
+      .then(() => (rest.length <= 3 ? this.#follow() : undefined))
+      .finally(stop.letGo);
     const answers = (await Promise.all([firstDone, restDone])).flat();
     [leading, ...others].forEach((prepared, at) => {
       const answer = answers[at];
@@ -145,16 +180,14 @@ export class Story {
     );
   }
 
-  #expectedRow({ id, log, muted }: ConvState, user: string, device: DeviceState) {
+  #expectedRow(conv: ConvState, user: string, device: DeviceState) {
+    const { id, log } = conv;
     return {
-      id,
+      ...ownPartOf(conv, user),
       head: log.headFor(user),
       minSeq: log.isJoined(user) ? log.min : Math.min(log.min, log.headFor(user) + 1),
       delivered: device.cursors.get(id) ?? 0,
-      read: log.read(user),
       unread: log.unreadSeqs(user).length,
-      joined: log.isJoined(user),
-      muted: muted.has(user),
     };
   }
 
@@ -175,6 +208,13 @@ export class Story {
     }
   }
 }
+
+const ownPartOf = ({ id, log, muted }: ConvState, user: string) => ({
+  id,
+  read: log.read(user),
+  joined: log.isJoined(user),
+  muted: muted.has(user),
+});
 
 const shown = ({ id, head, minSeq, delivered, read, unread, joined, muted }: ConvRow) => {
   assert.ok(unread >= 0 && read <= head && delivered <= head, 'U2 R1 D1');

@@ -75,6 +75,12 @@ export const wrongRules: Readonly<Record<string, readonly Change[]>> = {
   ],
   'send: a known client id is not looked up': [['AND e.client_id = p_client', 'AND e.client_id = p_client AND false']],
   'raise_floor: ordinal at min instead of min - 1': [['AND e.seq = p_min - 1)', 'AND e.seq = p_min)']],
+  'changes: a read keeps the number of the change before': [
+    ['marked_unread = false, change_no = n\n', 'marked_unread = false\n'],
+  ],
+  'changes: leaving keeps the number of the change before': [
+    ['to_at = c.head_at, change_no = u.change_no', 'to_at = c.head_at'],
+  ],
   'unread: read derived from delivery': [
     [
       'coalesce(m.to_at, c.head_at) AS active_at, m.read_seq,',

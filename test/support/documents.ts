@@ -42,6 +42,8 @@ export const sync = `query ($from: [SyncFrom!]!, $budget: Int) {
 export const history = `query ($conv: ID!, $first: Int, $after: String, $last: Int, $before: String) {
   history(conv: $conv, first: $first, after: $after, last: $last, before: $before) {
     nodes { ${eventFields} } pageInfo { hasPreviousPage hasNextPage startCursor endCursor } } }`;
+const changePage = `cursor hasMore reset items { __typename ... on ConvChange { conv { ${convFields} } } }`;
+export const changes = `query ($after: String, $first: Int) { changes(after: $after, first: $first) { ${changePage} } }`;
 export const unreadAudit = `query ($conv: ID!, $user: ID, $after: Seq, $first: Int) {
   unreadAudit(conv: $conv, user: $user, after: $after, first: $first) { unread seqs head read hasMore } }`;
 export const conv = `query ($id: ID!) { conv(id: $id) { ${convFields} } }`;

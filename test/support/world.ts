@@ -75,6 +75,12 @@ export interface Position {
   readonly conv: string;
   readonly seq: number;
 }
+export interface ChangePage {
+  readonly items: readonly { readonly __typename: string; readonly conv: ConvRow }[];
+  readonly cursor: string;
+  readonly hasMore: boolean;
+  readonly reset: boolean;
+}
 interface Badge {
   readonly unread: number;
   readonly mutedUnread: number;
@@ -203,6 +209,10 @@ export class Actor {
       };
     };
     return (await this.ask<{ history: History }>(documents.history, { conv, ...args })).history;
+  }
+
+  async changes(after: string | null = null, first?: number): Promise<ChangePage> {
+    return (await this.ask<{ changes: ChangePage }>(documents.changes, { after, first: first ?? null })).changes;
   }
 
   async addMembers(conv: string, users: readonly string[]): Promise<ConvRow> {

@@ -1,0 +1,41 @@
+// What changed in a user's own state, by the number of its last change (C1, C2). Each row bears that number itself, so a
+// change is stored once.
+import type { Conv, UserId } from '../model.js';
+import { state, type Look } from './conversations.js';
+import { row, rows, sql, type Db } from './sql.js';
+
+/** How far a user's changes go, and in which life of the database they are numbered so. */
+export interface Standing {
+  readonly generation: string;
+  readonly last: number;
+}
+/** A row of the user's own state, with the number of its last change. */
+export type Numbered<T> = T & { readonly change: number };
+
+export const changes = (db: Db) => ({
+  async standing(user: UserId): Promise<Standing> {
+    return row<Standing>(
+      db,
+      sql`/* changes.standing */ SELECT g.generation::text, u.change_no AS last FROM generation g, users u WHERE u.id = ${user}`,
+    );
+  },
+
+  /**
+   * The user's conversations whose own part changed after `after`: at most `limit`, ascending. members.change_no is in no index,
+   * for then a read would be no HOT update any more: this walks the user's own member rows, as `convs` does, and computes only
+   * those that it answers with.
+   */
+  async convs(look: Look, after: number, limit: number): Promise<Numbered<Conv>[]> {
+    return rows<Numbered<Conv>>(
+      db,
+      sql`/* changes.convs */
+        SELECT m.change_no AS change, ${state},
+               coalesce((SELECT d.delivered_seq FROM device_cursors d WHERE d.device_id = ${look.device}::text
+                            AND d.conv_id = s.conv_id AND d.install_epoch = ${look.installEpoch}::int), 0) AS delivered
+          FROM (SELECT user_id, conv_id, change_no FROM members
+                 WHERE user_id = ${look.user} AND change_no > ${after}::bigint ORDER BY change_no LIMIT ${limit}::int) m
+          JOIN conv_state s ON s.user_id = m.user_id AND s.conv_id = m.conv_id
+         ORDER BY m.change_no`,
+    );
+  },
+});
