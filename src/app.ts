@@ -10,6 +10,7 @@ import type { Deps, Failpoint } from './domain/deps.js';
 import { problemsOf, readiness } from './domain/health.js';
 import { createLoads } from './domain/loads.js';
 import { createRateLimits } from './domain/rate-limits.js';
+import { Redelivery } from './domain/redelivery.js';
 import type { HintBus } from './hints/bus.js';
 import { createMemoryBus } from './hints/memory.js';
 import { createRedisBus } from './hints/redis.js';
@@ -46,6 +47,7 @@ export interface App extends AsyncDisposable {
   readonly port: number;
   readonly deps: Deps;
   readonly connections: Connections;
+  readonly redelivery: Redelivery;
   /** null when they are not served */
   readonly metricsUrl: string | null;
 }
@@ -78,6 +80,7 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   const connections = owned.use(
     new Connections({ store, bus, rates: deps.rates, log, metrics, checkEveryMs, maxPerDevice }),
   );
+  const redelivery = owned.use(new Redelivery(deps, connections, config.redelivery));
   const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
   const served = owned.use(await serveMetrics(config, deps));
   const admission = owned.use(new Admission(config.admission, metrics));
@@ -88,6 +91,7 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
     port: server.port,
     deps,
     connections,
+    redelivery,
     metricsUrl: served?.url ?? null,
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
   };

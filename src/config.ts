@@ -49,6 +49,8 @@ const environment = z.object({
   REQUESTS_WAITING: whole(0, 1_000_000).default(1_000),
   MAX_SOCKETS_PER_DEVICE: whole(1, 1_000).default(8),
   WS_QUERIES: flag.default(false),
+  REDELIVERY_EVERY_MS: whole(100, 3_600_000).default(15_000),
+  REDELIVERY_GRACE_MS: whole(0, 3_600_000).default(5_000),
   DRAIN_MS: whole(0, 600_000).default(5_000),
   TIDEMARK_FAILPOINT: z.string().optional(),
 });
@@ -110,6 +112,7 @@ export interface Config {
   readonly graphiql: boolean;
   readonly logLevel: string;
   readonly drainMs: number;
+  readonly redelivery: { readonly everyMs: number; readonly graceMs: number };
   readonly failpoint: string | null;
   readonly limits: Limits;
   readonly rates: Rates;
@@ -144,6 +147,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     graphiql: data.GRAPHIQL ?? !production,
     logLevel: data.LOG_LEVEL,
     drainMs: data.DRAIN_MS,
+    redelivery: { everyMs: data.REDELIVERY_EVERY_MS, graceMs: data.REDELIVERY_GRACE_MS },
     failpoint: data.TIDEMARK_FAILPOINT ?? null,
     limits: { ...defaultLimits, recallWindowMs: data.RECALL_WINDOW_MS },
     rates: {

@@ -41,7 +41,7 @@ const resyncReasons = Object.keys({
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #hints = { published: 0, failed: 0, delivered: 0, coalesced: 0, overflows: 0 };
+  readonly #hints = { published: 0, failed: 0, redelivered: 0, delivered: 0, coalesced: 0, overflows: 0 };
   readonly #resyncs = new Tally(resyncReasons);
   readonly #subscriptions: Tally;
   readonly #errors: Tally;
@@ -58,6 +58,7 @@ export class Metrics {
     this.#counter('hints_published_total', 'Hints given to the bus, one for each user told.', () => hints.published);
     this.#counter('hint_publish_failures_total', 'Hints that did not get through to Redis.', () => hints.failed);
     this.#counter('hints_delivered_total', 'Hints handed to subscribers.', () => hints.delivered);
+    this.#counter('hints_redelivered_total', 'Lost hints told again by the scan.', () => hints.redelivered);
     this.#counter('hints_coalesced_total', 'Hints merged with one that still waited.', () => hints.coalesced);
     this.#counter('mailbox_overflows_total', 'Mailboxes emptied for a resync: full.', () => hints.overflows);
     this.#counterBy('resyncs_total', 'reason', 'Resyncs handed to subscribers.', this.#resyncs);
@@ -94,6 +95,10 @@ export class Metrics {
 
   hintDelivered(): void {
     this.#hints.delivered++;
+  }
+
+  hintRedelivered(): void {
+    this.#hints.redelivered++;
   }
 
   hintCoalesced(): void {

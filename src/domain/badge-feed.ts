@@ -71,6 +71,8 @@ class Feed {
   readonly listening: Promise<Listening>;
   readonly #user: UserId;
   readonly #options: Options;
+  /** the moment of the last one computed; null before the first */
+  asOf: string | null = null;
   #timer: NodeJS.Timeout | null = null;
   #lastAt = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -79,20 +81,24 @@ class Feed {
     this.#user = user;
     this.#options = options;
     const changed = () => {
-      this.#changed();
+      this.changed();
     };
     this.listening = options.bus.listen(user, { hint: changed, resync: changed });
   }
 
   /** One computation after the other, so that an older badge is never put after a newer one. */
   load(): Promise<Badge> {
-    const badge = this.#last.then(() => this.#options.load(this.#user));
+    const badge = this.#last.then(async () => {
+      const loaded = await this.#options.load(this.#user);
+      this.asOf = loaded.asOf;
+      return loaded;
+    });
     this.#last = badge.catch(() => undefined);
     return badge;
   }
 
   /** A change while one is on its way needs no timer of its own: the badge is computed when the timer ends. */
-  #changed(): void {
+  changed(): void {
     const waitMs = this.#lastAt + (this.#options.everyMs ?? 1_000) - performance.now();
     this.#timer ??= setTimeout(() => void this.#send(), Math.max(0, waitMs));
   }
@@ -105,7 +111,7 @@ class Feed {
       for (const stream of this.streams) stream.put(badge);
     } catch (error) {
       this.#options.log.warn({ err: error }, 'a badge could not be computed, trying again');
-      if (this.streams.size > 0) this.#changed();
+      if (this.streams.size > 0) this.changed();
     }
   }
 
@@ -126,6 +132,16 @@ export class BadgeFeeds {
 
   constructor(options: Options) {
     this.#options = options;
+  }
+
+  /** The badges that subscribers hold, and the moments that they are of. */
+  get shown(): { user: UserId; asOf: string }[] {
+    return [...this.#feeds].flatMap(([user, { asOf }]) => (asOf === null ? [] : { user, asOf }));
+  }
+
+  /** As if a hint had come: computed anew, for whoever subscribes. */
+  refresh(user: UserId): void {
+    this.#feeds.get(user)?.changed();
   }
 
   /** Live once this resolves; the badge now is the first item (H2). */

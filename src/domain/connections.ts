@@ -1,11 +1,12 @@
 // The open sockets and streams of this node: who is on the other end, what they have been sent, and how to close them when
 // their credential no longer holds: at once by a hint, else by the next check (I4).
 import { LRUCache } from 'lru-cache';
-import type { HintBus, Listening } from '../hints/bus.js';
+import type { HintBus, HintSink, Listening } from '../hints/bus.js';
 import type { Metrics } from '../metrics.js';
 import type { ConvId, DeviceId, DeviceViewer, Seq } from '../model.js';
 import type { Store } from '../store/store.js';
 import type { Logger } from 'pino';
+import { HeardChanges } from './heard-changes.js';
 import type { RateLimits } from './rate-limits.js';
 
 /** TOO_MANY: of the same device; it may come back */
@@ -24,6 +25,8 @@ export class Connection {
   readonly viewer: DeviceViewer;
   readonly sent = new LRUCache<ConvId, Numbers>({ max: maxRemembered });
   readonly close: (reason: CloseReason) => void;
+  /** of its subscriptions: what only this device is to be told goes there (H5) */
+  readonly sinks = new Set<HintSink>();
   #last: Promise<void> = Promise.resolve();
 
   constructor(viewer: DeviceViewer, close: (reason: CloseReason) => void) {
@@ -45,6 +48,7 @@ export class Connections implements AsyncDisposable {
   readonly #open = new Map<Connection, Listening>();
   /** oldest first */
   readonly #ofDevice = new Map<DeviceId, Set<Connection>>();
+  readonly heard: HeardChanges;
   readonly #store: Store;
   readonly #bus: HintBus;
   readonly #rates: RateLimits;
@@ -71,6 +75,7 @@ export class Connections implements AsyncDisposable {
     maxPerDevice?: number;
   }) {
     this.#store = store;
+    this.heard = new HeardChanges((users) => store.changes.numbers(users));
     this.#bus = bus;
     this.#rates = rates;
     this.#log = log;
@@ -83,6 +88,10 @@ export class Connections implements AsyncDisposable {
     return this.#open.size;
   }
 
+  get all(): Connection[] {
+    return [...this.#open.keys()];
+  }
+
   /**
    * Resolves once a revocation anywhere would reach it. A credential that has just stopped to hold closes it at once.
    * @throws RATE_LIMITED to a device or user that connects too often (P3)
@@ -92,7 +101,7 @@ export class Connections implements AsyncDisposable {
     const connection = new Connection(viewer, close);
     try {
       this.#open.set(connection, await this.#listen(connection));
-      await this.#checkThese([connection]);
+      await Promise.all([this.heard.begin(viewer.user), this.#checkThese([connection])]);
       this.#closeOldest(connection);
     } catch (error) {
       this.release(connection);
@@ -103,12 +112,16 @@ export class Connections implements AsyncDisposable {
   }
 
   #listen({ viewer, close }: Connection): Promise<Listening> {
-    return this.#bus.listen(viewer.user, {
+    const { user } = viewer;
+    return this.#bus.listen(user, {
       hint: (hint) => {
+        this.heard.hint(user, hint);
         if (hint.kind === 'device' && hint.device === viewer.device && viewer.installEpoch < hint.installEpoch)
           close(hint.reason);
       },
-      resync: () => undefined,
+      resync: () => {
+        this.heard.resync(user);
+      },
     });
   }
 
@@ -129,8 +142,10 @@ export class Connections implements AsyncDisposable {
   }
 
   release(connection: Connection): void {
-    this.#open.get(connection)?.stop();
-    this.#open.delete(connection);
+    const listening = this.#open.get(connection);
+    if (!this.#open.delete(connection)) return;
+    listening?.stop();
+    this.heard.end(connection.viewer.user);
     const all = this.#ofDevice.get(connection.viewer.device);
     all?.delete(connection);
     if (all?.size === 0) this.#ofDevice.delete(connection.viewer.device);
@@ -150,6 +165,7 @@ export class Connections implements AsyncDisposable {
   #restored(): void {
     this.#log.warn({ connections: this.size }, 'the database was restored: all clients are told to ask again');
     for (const connection of this.#open.keys()) connection.sent.clear();
+    this.heard.restored();
   }
 
   async #checkThese(connections: readonly Connection[]): Promise<void> {

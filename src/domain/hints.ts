@@ -56,7 +56,9 @@ export async function subscribe(
   });
   try {
     const listening = await deps.bus.listen(connection.viewer.user, mailbox);
+    connection.sinks.add(mailbox);
     stop = () => {
+      connection.sinks.delete(mailbox);
       listening.stop();
       deps.metrics.subscriptionClosed(field);
     };

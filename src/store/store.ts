@@ -13,6 +13,7 @@ import { generation } from './generation.js';
 import { memberships } from './memberships.js';
 import { messages } from './messages.js';
 import { readState } from './read-state.js';
+import { redelivery } from './redelivery.js';
 import type { Db } from './sql.js';
 import { sync } from './sync.js';
 import { unread } from './unread.js';
@@ -29,6 +30,7 @@ const bind = (db: Db) => ({
   memberships: memberships(db),
   messages: messages(db),
   readState: readState(db),
+  redelivery: redelivery(db),
   sync: sync(db),
   unread: unread(db),
   users: users(db),

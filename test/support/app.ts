@@ -61,7 +61,10 @@ const patient = ({ handshakes, requests }: AdmissionLimits): AdmissionLimits => 
 export function testConfig(databaseUrl: string, serviceKey: string, more: Partial<Config> = {}): Config {
   const base = readConfig({ DATABASE_URL: databaseUrl, SERVICE_KEYS: serviceKey, PORT: '0', DRAIN_MS: '2000' });
   const admission = patient(base.admission);
-  return { ...base, poolMax: 6, rates: unlimited, admission, maxSocketsPerDevice: Infinity, ...more };
+  // no scan comes by itself in between: tests that want one ask for it
+  const redelivery = { everyMs: 3_600_000, graceMs: 0 };
+  const mine = { admission, redelivery, rates: unlimited, maxSocketsPerDevice: Infinity };
+  return { ...base, poolMax: 6, ...mine, ...more };
 }
 
 export async function startApp(options: StartOptions = {}): Promise<TestApp> {
@@ -81,6 +84,7 @@ export async function startApp(options: StartOptions = {}): Promise<TestApp> {
     port: app.port,
     deps: app.deps,
     connections: app.connections,
+    redelivery: app.redelivery,
     metricsUrl: app.metricsUrl,
     [Symbol.asyncDispose]: async () => {
       await app[Symbol.asyncDispose]();

@@ -34,7 +34,8 @@ BEGIN
       UPDATE members m SET read_seq = t.y, read_no = t.no, marked_unread = false, change_no = n
        WHERE m.user_id = p_user AND m.conv_id = p_conv AND (m.read_seq < t.x OR m.marked_unread AND m.read_seq = t.y);
       moved := FOUND;
-      IF moved THEN change := n; END IF;
+      IF moved THEN change := n;
+      ELSE UPDATE users u SET change_no = n - 1 WHERE u.id = p_user; END IF;    -- nobody has seen it: no gap
     END IF;
     SELECT s.read_seq, s.unread, s.head, s.type INTO read, unread, head, conv_type
       FROM conv_state s WHERE s.user_id = p_user AND s.conv_id = p_conv;
