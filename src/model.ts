@@ -169,7 +169,14 @@ export interface DeviceHint {
   readonly installEpoch: number;
   readonly reason: 'REVOKED' | 'STALE_INSTALL';
 }
+/** Control, never shown to a client: which conversations' channels this user needs may have changed (H7). */
+export interface ModeHint {
+  readonly kind: 'mode';
+  readonly conv: ConvId;
+}
 /** What a client may be told. */
 export type Hint = MessageHint | ReadHint | ConvHint;
-/** What travels on the bus, per user. */
-export type BusHint = Hint | DeviceHint;
+/** What travels on the bus. */
+export type BusHint = Hint | DeviceHint | ModeHint;
+/** Whether this is news for a client, not for the node that it is connected to. */
+export const isForClients = (hint: BusHint): hint is Hint => hint.kind !== 'device' && hint.kind !== 'mode';

@@ -45,6 +45,7 @@ it.each([
   ['src/config.ts', `import { createApp } from './app.js';`, 'reads the environment and nothing else'],
   ['src/model.ts', `import { readConfig } from './config.js';`, 'imports nothing but model'],
   ['src/domain/a.ts', `deps.bus.publish(users, hint);`, 'call tell(users, hint) inside commit'],
+  ['src/domain/a.ts', `deps.bus.publishToConv(hint);`, 'call tell(users, hint) inside commit'],
   ['src/store/a.ts', `const url = process.env['DATABASE_URL'];`, 'src/config.ts is the only reader'],
   ['src/app.ts', `import { env } from 'node:process';`, 'src/config.ts is the only reader'],
   ['src/domain/a.ts', `console.log('here');`, 'Unexpected console statement'],

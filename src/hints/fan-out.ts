@@ -1,7 +1,12 @@
-// The last metres inside one process: who listens for which user. A sink that throws harms nobody, a stopped sink
-// hears nothing more, and a user without sinks leaves nothing behind.
-import type { BusHint, ResyncReason, UserId } from '../model.js';
+// The last metres inside one process: who listens to which channel. A sink that throws harms nobody, a stopped sink
+// hears nothing more, and a channel without sinks leaves nothing behind.
+import type { BusHint, ConvId, ResyncReason, UserId } from '../model.js';
 import type { BusLog, HintSink, Listening } from './bus.js';
+
+/** A user's or a conversation's; also the name that Redis knows it by, after the prefix. */
+export type Channel = `u:${UserId}` | `c:${ConvId}`;
+export const userChannel = (user: UserId): Channel => `u:${user}`;
+export const convChannel = (conv: ConvId): Channel => `c:${conv}`;
 
 interface Entry {
   readonly sink: HintSink;
@@ -9,7 +14,7 @@ interface Entry {
 
 export class FanOut {
   readonly #log: BusLog | undefined;
-  readonly #byUser = new Map<UserId, Set<Entry>>();
+  readonly #byChannel = new Map<Channel, Set<Entry>>();
   #sinks = 0;
 
   constructor(log?: BusLog) {
@@ -20,40 +25,40 @@ export class FanOut {
     return this.#sinks;
   }
 
-  get users(): number {
-    return this.#byUser.size;
+  get channels(): number {
+    return this.#byChannel.size;
   }
 
   /** One sink may listen several times; each listening is stopped by itself. */
-  add(user: UserId, sink: HintSink, onStop?: () => void): Listening {
+  add(channel: Channel, sink: HintSink, onStop?: () => void): Listening {
     const entry: Entry = { sink };
-    const entries = this.#byUser.get(user) ?? new Set<Entry>();
-    this.#byUser.set(user, entries.add(entry));
+    const entries = this.#byChannel.get(channel) ?? new Set<Entry>();
+    this.#byChannel.set(channel, entries.add(entry));
     this.#sinks++;
     return {
       stop: () => {
         if (!entries.delete(entry)) return;
         this.#sinks--;
-        if (entries.size === 0 && this.#byUser.get(user) === entries) this.#byUser.delete(user);
+        if (entries.size === 0 && this.#byChannel.get(channel) === entries) this.#byChannel.delete(channel);
         onStop?.();
       },
     };
   }
 
-  hint(user: UserId, hint: BusHint): void {
-    this.#tell(this.#byUser.get(user), (sink) => {
+  hint(channel: Channel, hint: BusHint): void {
+    this.#tell(this.#byChannel.get(channel), (sink) => {
       sink.hint(hint);
     });
   }
 
-  resync(user: UserId, reason: ResyncReason): void {
-    this.#tell(this.#byUser.get(user), (sink) => {
+  resync(channel: Channel, reason: ResyncReason): void {
+    this.#tell(this.#byChannel.get(channel), (sink) => {
       sink.resync(reason);
     });
   }
 
   resyncAll(reason: ResyncReason): void {
-    for (const user of [...this.#byUser.keys()]) this.resync(user, reason);
+    for (const channel of [...this.#byChannel.keys()]) this.resync(channel, reason);
   }
 
   #tell(entries: Set<Entry> | undefined, tell: (sink: HintSink) => void): void {

@@ -1,7 +1,8 @@
 // What waits for one subscriber: an async iterator that a slow reader cannot make grow (H4). Hints coalesce by
 // (conversation, kind), conversations take turns, and what does not fit collapses into one resync: late, never silent.
 import type { Metrics } from '../metrics.js';
-import type { BusHint, ConvId, Hint, MessageHint, ReadHint, Resync, ResyncReason } from '../model.js';
+import { isForClients, type BusHint, type ConvId, type Hint, type MessageHint } from '../model.js';
+import type { ReadHint, Resync, ResyncReason } from '../model.js';
 import type { HintSink } from './bus.js';
 
 const MAX_RECALLED_TARGETS = 32;
@@ -45,16 +46,11 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
   }
 
   hint(hint: BusHint): void {
-    // A device hint is for the transport, never for a client (I4).
-    if (this.#closed || hint.kind === 'device' || !this.#accepts(hint)) return;
+    if (this.#closed || !isForClients(hint) || !this.#accepts(hint)) return;
     const slots = this.#convs.get(hint.conv) ?? new Map<string, Hint>();
-    const key = slotOf(hint);
-    const kept = slots.get(key);
-    // Deleted first, so that the newer hint takes the last turn and a conversation's seqs come out ascending.
-    if (kept) slots.delete(key);
-    slots.set(key, kept ? merge(kept, hint) : hint);
+    const isMerged = coalesce(slots, hint);
     this.#convs.set(hint.conv, slots);
-    if (kept) this.#metrics?.hintCoalesced();
+    if (isMerged) this.#metrics?.hintCoalesced();
     else this.#slots++;
     if (this.#slots > this.#maxSlots || recalledTargets(slots) > MAX_RECALLED_TARGETS) this.#overflow();
     else this.#serve();
@@ -135,6 +131,16 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
     this.#convs.clear();
     this.#slots = 0;
   }
+}
+
+/** Puts a hint among those of its conversation that still wait; answers whether it was merged with one of them. */
+export function coalesce<H extends Hint>(slots: Map<string, H>, hint: H): boolean {
+  const key = slotOf(hint);
+  const kept = slots.get(key);
+  // Deleted first, so that the newer hint takes the last turn and a conversation's seqs come out ascending.
+  slots.delete(key);
+  slots.set(key, kept === undefined ? hint : (merge(kept, hint) as H)); // of one slot, so of one kind
+  return kept !== undefined;
 }
 
 /** A message hint never takes the place of another kind; every recalled target has its own. */

@@ -6,10 +6,10 @@ import { performance } from 'node:perf_hooks';
 import { RedisPubSub } from 'graphql-redis-subscriptions';
 import type { Redis } from 'ioredis';
 import type { Metrics } from '../metrics.js';
-import type { BusHint, UserId } from '../model.js';
+import type { BusHint, ConvId, MessageHint, UserId } from '../model.js';
 import { AckedSubscriber } from './acked-subscriber.js';
 import type { BusLog, HintBus, HintSink, Listening } from './bus.js';
-import { FanOut } from './fan-out.js';
+import { convChannel, FanOut, userChannel, type Channel } from './fan-out.js';
 import { OwingPublisher } from './owing-publisher.js';
 import { connectRedis, endRedis } from './redis-connection.js';
 import { fromWire, generationOf, toWire } from './wire.js';
@@ -33,14 +33,14 @@ export function createRedisBus(options: RedisBusOptions): HintBus {
   return new RedisBus(options);
 }
 
-/** One Redis subscription per user and node, shared by all sinks of the user. */
-interface UserChannel {
+/** One Redis subscription per channel and node, shared by all its sinks. */
+interface Subscribed {
   readonly id: Promise<number>;
   uses: number;
 }
 
 class RedisBus implements HintBus {
-  readonly #userPrefix: string;
+  readonly #prefix: string;
   readonly #log: BusLog;
   readonly #heartbeatMissMs: number;
   readonly #listenTimeoutMs: number;
@@ -50,7 +50,7 @@ class RedisBus implements HintBus {
   readonly #publisher: OwingPublisher;
   readonly #pubsub: RedisPubSub;
   readonly #fanOut: FanOut;
-  readonly #channels = new Map<UserId, UserChannel>();
+  readonly #channels = new Map<Channel, Subscribed>();
   readonly #resyncChannel: string;
   readonly #timer: NodeJS.Timeout;
   #lastBeatAt = performance.now();
@@ -68,7 +68,7 @@ class RedisBus implements HintBus {
     heartbeatMissMs = 15_000,
     listenTimeoutMs = 5_000,
   }: RedisBusOptions) {
-    this.#userPrefix = `${prefix}u:`;
+    this.#prefix = prefix;
     this.#log = log;
     this.#heartbeatMissMs = heartbeatMissMs;
     this.#listenTimeoutMs = listenTimeoutMs;
@@ -106,21 +106,19 @@ class RedisBus implements HintBus {
   publish(users: readonly UserId[], hint: BusHint): void {
     if (this.#closed) return;
     const message = toWire(hint, this.#generation);
-    for (const user of users) this.#publisher.send(this.#userPrefix + user, message);
+    for (const user of users) this.#publisher.send(this.#prefix + userChannel(user), message);
   }
 
-  async listen(user: UserId, sink: HintSink): Promise<Listening> {
-    if (this.#closed) throw new Error('the hint bus is closed');
-    const channel = this.#hold(user);
-    try {
-      await this.#subscriber.live(this.#userPrefix + user, this.#listenTimeoutMs);
-    } catch (error) {
-      this.#release(user, channel);
-      throw error;
-    }
-    return this.#fanOut.add(user, sink, () => {
-      this.#release(user, channel);
-    });
+  publishToConv(hint: MessageHint): void {
+    this.#publisher.send(this.#prefix + convChannel(hint.conv), toWire(hint, this.#generation));
+  }
+
+  listen(user: UserId, sink: HintSink): Promise<Listening> {
+    return this.#listen(userChannel(user), sink);
+  }
+
+  listenToConv(conv: ConvId, sink: HintSink): Promise<Listening> {
+    return this.#listen(convChannel(conv), sink);
   }
 
   /** Nothing is subscribed anew: the channels are the same, what travels there says which life it is about. */
@@ -152,48 +150,60 @@ class RedisBus implements HintBus {
     await Promise.all([endRedis(this.#listener), endRedis(this.#talker)]);
   }
 
-  #hold(user: UserId): UserChannel {
-    const known = this.#channels.get(user);
+  async #listen(channel: Channel, sink: HintSink): Promise<Listening> {
+    if (this.#closed) throw new Error('the hint bus is closed');
+    const held = this.#hold(channel);
+    try {
+      await this.#subscriber.live(this.#prefix + channel, this.#listenTimeoutMs);
+    } catch (error) {
+      this.#release(channel, held);
+      throw error;
+    }
+    return this.#fanOut.add(channel, sink, () => {
+      this.#release(channel, held);
+    });
+  }
+
+  #hold(channel: Channel): Subscribed {
+    const known = this.#channels.get(channel);
     if (known) {
       known.uses++;
       return known;
     }
-    const id = this.#pubsub.subscribe(this.#userPrefix + user, (payload: unknown) => {
-      this.#received(user, payload);
+    const id = this.#pubsub.subscribe(this.#prefix + channel, (payload: unknown) => {
+      this.#received(channel, payload);
     });
-    const channel: UserChannel = { id, uses: 1 };
-    this.#channels.set(user, channel);
-    return channel;
+    const held: Subscribed = { id, uses: 1 };
+    this.#channels.set(channel, held);
+    return held;
   }
 
-  #release(user: UserId, channel: UserChannel): void {
-    channel.uses--;
+  #release(channel: Channel, held: Subscribed): void {
+    held.uses--;
     // The id comes a moment later; until then somebody may hold the channel again.
-    void channel.id.then((id) => {
-      if (channel.uses > 0 || this.#channels.get(user) !== channel) return;
-      this.#channels.delete(user);
+    void held.id.then((id) => {
+      if (held.uses > 0 || this.#channels.get(channel) !== held) return;
+      this.#channels.delete(channel);
       this.#pubsub.unsubscribe(id);
     });
   }
 
-  #received(user: UserId, payload: unknown): void {
+  #received(channel: Channel, payload: unknown): void {
     if (this.#closed || this.#isForeign(payload)) return;
     const hint = fromWire(payload);
     if (hint) {
-      this.#fanOut.hint(user, hint);
+      this.#fanOut.hint(channel, hint);
       return;
     }
-    if (!this.#warnedOfVersion) this.#log.warn({ user }, 'a hint cannot be read: a node of another version?');
+    if (!this.#warnedOfVersion) this.#log.warn({ channel }, 'a hint cannot be read: a node of another version?');
     this.#warnedOfVersion = true; // once is enough while nodes are being replaced
-    this.#fanOut.resync(user, 'VERSION');
+    this.#fanOut.resync(channel, 'VERSION');
   }
 
-  /** A channel is live again after a break. */
+  /** A channel is live again after a break; one that is nobody's, such as the heartbeat's, has no sinks. */
   readonly #restored = (channel: string): void => {
     if (channel === this.#resyncChannel) this.#log.info(this.stats(), 'the hint bus is back');
-    if (channel.startsWith(this.#userPrefix)) {
-      this.#fanOut.resync(channel.slice(this.#userPrefix.length) as UserId, 'BUS');
-    }
+    this.#fanOut.resync(channel.slice(this.#prefix.length) as Channel, 'BUS');
   };
 
   /** This node's own sign of life, through Redis and back. */

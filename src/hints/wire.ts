@@ -37,6 +37,7 @@ const FIELDS: { readonly [K in BusHint['kind']]: Fields<Extract<BusHint, { kind:
   },
   read: { ...origin, read: count, unread: count, head: count },
   conv: { ...origin, contentType: text },
+  mode: { conv: text },
   device: { device: text, installEpoch: count, reason: oneOf('REVOKED', 'STALE_INSTALL') },
 };
 

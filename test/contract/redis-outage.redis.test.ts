@@ -12,7 +12,7 @@ const hurried = { heartbeatMs: 100, heartbeatMissMs: 500 } as const;
 
 withPrivateRedis();
 
-/** The log of the room, and clients that know it by hints alone: a resync makes them ask, which tells the head now. */
+/** The log of the room, and clients that know it by the hints of one channel: a resync makes them ask for the head now. */
 class Room {
   head = 0;
   readonly clients: { known: number; resyncs: number }[] = [];
@@ -38,7 +38,11 @@ class Room {
       done.abort();
     });
     while (!done.signal.aborted) {
-      for (const bus of publishers) bus.publish([ana], message(room, ++this.head));
+      for (const bus of publishers) {
+        const hint = message(room, ++this.head);
+        bus.publish([ana], hint);
+        bus.publishToConv(hint);
+      }
       await new Promise(setImmediate);
     }
     await finished;
@@ -63,7 +67,10 @@ async function twoNodesWithAna(
 ): Promise<{ nodes: [HintBus, HintBus]; log: Room }> {
   const nodes: [HintBus, HintBus] = [node(options), node(options)];
   const log = new Room();
-  for (const bus of nodes) for (let n = 0; n < 3; n++) await bus.listen(ana, log.client());
+  for (const bus of nodes) {
+    for (let n = 0; n < 3; n++) await bus.listen(ana, log.client());
+    await bus.listenToConv(room, log.client()); // which knows nothing of ana's channel (H7)
+  }
   return { nodes, log };
 }
 

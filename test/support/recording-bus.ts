@@ -1,15 +1,18 @@
 // The bus of one process, with a list of all that was ever announced: what a subscriber's mailbox merges is apart here.
 import { createMemoryBus } from '../../src/hints/memory.js';
 import type { HintBus } from '../../src/hints/bus.js';
-import type { BusHint } from '../../src/model.js';
+import type { BusHint, MessageHint } from '../../src/model.js';
 
 export interface RecordingBus extends HintBus {
   /** What was announced to this user about this conversation, in order. */
   told(user: string, conv: string): BusHint[];
+  /** What was announced to the channel of this conversation, in order. */
+  toldConv(conv: string): MessageHint[];
 }
 
 export function recordingBus(): RecordingBus {
   const inner = createMemoryBus();
+  const toConvs: MessageHint[] = [];
   const all: { users: readonly string[]; hint: BusHint }[] = [];
   return {
     state: inner.state,
@@ -17,11 +20,17 @@ export function recordingBus(): RecordingBus {
       all.push({ users, hint });
       inner.publish(users, hint);
     },
+    publishToConv(hint) {
+      toConvs.push(hint);
+      inner.publishToConv(hint);
+    },
     listen: (user, sink) => inner.listen(user, sink),
+    listenToConv: (conv, sink) => inner.listenToConv(conv, sink),
     enter: (generation) => inner.enter(generation),
     stats: () => inner.stats(),
     told: (user, conv) =>
       all.flatMap(({ users, hint }) => (users.includes(user) && 'conv' in hint && hint.conv === conv ? [hint] : [])),
+    toldConv: (conv) => toConvs.filter((hint) => hint.conv === conv),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   };
 }
