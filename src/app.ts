@@ -5,10 +5,12 @@ import type { Config } from './config.js';
 import { prepareDemo } from './demo.js';
 import { Disposal } from './disposal.js';
 import { BadgeFeeds } from './domain/badge-feed.js';
+import { createPace } from './domain/commit.js';
 import { Connections } from './domain/connections.js';
 import type { Deps, Failpoint } from './domain/deps.js';
 import { problemsOf, readiness } from './domain/health.js';
 import { createLoads } from './domain/loads.js';
+import { PullChannels } from './domain/pull-channels.js';
 import { createRateLimits } from './domain/rate-limits.js';
 import { Redelivery } from './domain/redelivery.js';
 import type { HintBus } from './hints/bus.js';
@@ -76,6 +78,8 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   metrics.watch(store.pool, bus);
   const { checkEveryMs, failpoint = toFailpoint(config.failpoint) } = overrides;
   const deps = createDeps({ config, store, bus, log, metrics, failpoint });
+  owned.use(deps.channels);
+  owned.use(deps.pace);
   const maxPerDevice = config.maxSocketsPerDevice;
   const connections = owned.use(
     new Connections({ store, bus, rates: deps.rates, log, metrics, checkEveryMs, maxPerDevice }),
@@ -167,9 +171,12 @@ export function createDeps({
   failpoint = toFailpoint(null),
 }: Pick<Deps, 'store' | 'bus' | 'log'> &
   Partial<Pick<Deps, 'metrics' | 'failpoint'>> & { readonly config: Config }): Deps {
-  const badges = new BadgeFeeds({ bus, load: (user) => store.unread.badge(user), log, metrics });
-  const [{ limits }, rates, loads] = [config, createRateLimits(config.rates), createLoads(store)];
-  return { store, bus, loads, badges, limits, rates, log, metrics, failpoint };
+  const { limits, delivery } = config;
+  const channels = new PullChannels({ store, bus, log, metrics, lookEveryMs: delivery.bothMs / 3 });
+  const badges = new BadgeFeeds({ channels, load: (user) => store.unread.badge(user), log, metrics });
+  const pace = createPace(bus, delivery.everyMs, metrics);
+  const [rates, loads] = [createRateLimits(config.rates), createLoads(store)];
+  return { store, bus, channels, pace, delivery, loads, badges, limits, rates, log, metrics, failpoint };
 }
 
 /** TIDEMARK_FAILPOINT: the process dies there, as if its machine had. */

@@ -51,6 +51,8 @@ const environment = z.object({
   WS_QUERIES: flag.default(false),
   REDELIVERY_EVERY_MS: whole(100, 3_600_000).default(15_000),
   REDELIVERY_GRACE_MS: whole(0, 3_600_000).default(5_000),
+  PULL_MEMBERS: whole(3, 1_000_000).default(501),
+  MAX_GROUP_MEMBERS: whole(2, 100_000).default(500),
   DRAIN_MS: whole(0, 600_000).default(5_000),
   TIDEMARK_FAILPOINT: z.string().optional(),
 });
@@ -93,6 +95,16 @@ export interface AdmissionLimits {
   readonly maxLatenessMs: number;
 }
 
+/** How the hints of large conversations travel (H7). */
+export interface Delivery {
+  /** PULL from this number of members on, PUSH again below 0.8 of it */
+  readonly pullAt: number;
+  /** after a switch hints go both ways for so long */
+  readonly bothMs: number;
+  /** what one node says to a conversation's channel: at most once per so long, and kind */
+  readonly everyMs: number;
+}
+
 export interface Config {
   readonly production: boolean;
   readonly port: number;
@@ -120,6 +132,7 @@ export interface Config {
   readonly maxSocketsPerDevice: number;
   /** queries and mutations over WebSocket too */
   readonly wsQueries: boolean;
+  readonly delivery: Delivery;
 }
 
 /** @throws Error whose message lists every variable that is wrong, one a line */
@@ -149,7 +162,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     drainMs: data.DRAIN_MS,
     redelivery: { everyMs: data.REDELIVERY_EVERY_MS, graceMs: data.REDELIVERY_GRACE_MS },
     failpoint: data.TIDEMARK_FAILPOINT ?? null,
-    limits: { ...defaultLimits, recallWindowMs: data.RECALL_WINDOW_MS },
+    limits: { ...defaultLimits, recallWindowMs: data.RECALL_WINDOW_MS, maxGroupMembers: data.MAX_GROUP_MEMBERS },
+    delivery: { pullAt: data.PULL_MEMBERS, bothMs: 30_000, everyMs: 100 },
     rates: {
       send: { rate: data.SEND_RATE, perMs: 1_000, burst: data.SEND_BURST },
       read: { rate: data.READ_RATE, perMs: 1_000, burst: data.READ_BURST },

@@ -55,7 +55,11 @@ export class Metrics {
     this.#errors = new Tally(errorCodes);
     this.#durations = this.#histogram([...operations, 'other']);
     const hints = this.#hints;
-    this.#counter('hints_published_total', 'Hints given to the bus, one for each user told.', () => hints.published);
+    this.#counter(
+      'hints_published_total',
+      'Hints given to the bus, one for each user or large group told.',
+      () => hints.published,
+    );
     this.#counter('hint_publish_failures_total', 'Hints that did not get through to Redis.', () => hints.failed);
     this.#counter('hints_delivered_total', 'Hints handed to subscribers.', () => hints.delivered);
     this.#counter('hints_redelivered_total', 'Lost hints told again by the scan.', () => hints.redelivered);

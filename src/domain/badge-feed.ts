@@ -1,13 +1,14 @@
 // Live badges: for each user with subscribers on this node the badge now, then at most once per interval, the last change
 // always (badgeChanged). One computation serves all of the user's subscribers.
 import type { Logger } from 'pino';
-import type { HintBus, Listening } from '../hints/bus.js';
+import type { Listening } from '../hints/bus.js';
 import type { Metrics } from '../metrics.js';
 import type { Badge, UserId } from '../model.js';
 import { unavailable } from './errors.js';
+import type { PullChannels } from './pull-channels.js';
 
 interface Options {
-  readonly bus: HintBus;
+  readonly channels: Pick<PullChannels, 'listen'>;
   readonly load: (user: UserId) => Promise<Badge>;
   readonly log: Logger;
   readonly metrics?: Metrics;
@@ -83,7 +84,7 @@ class Feed {
     const changed = () => {
       this.changed();
     };
-    this.listening = options.bus.listen(user, { hint: changed, resync: changed });
+    this.listening = options.channels.listen(user, { hint: changed, resync: changed });
   }
 
   /** One computation after the other, so that an older badge is never put after a newer one. */

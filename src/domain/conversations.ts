@@ -17,7 +17,8 @@ import type { Deps } from './deps.js';
 import { DomainError, badInput, notMember, overLimit } from './errors.js';
 import { fingerprintOf, fromOpaque, requireClientId, requireConvId, requireFirst, requireShort } from './input.js';
 import { requireUserId, requireUsers, toOpaque } from './input.js';
-import { tellOfMembership, type ConvAnswer } from './memberships.js';
+import { tellOfMembership } from './membership-hints.js';
+import type { ConvAnswer } from './memberships.js';
 
 /** The conversation as the viewer sees it; the service key by itself sees it as nobody in particular. */
 export async function conv(deps: Deps, viewer: Viewer, id: ConvId): Promise<Conv> {
@@ -106,7 +107,7 @@ export async function createConv(deps: Deps, viewer: Viewer, input: CreateConvIn
     if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
     await deps.failpoint('after lock');
     const open = wish.type === 'DIRECT' ? openDirect : openGroup;
-    const answer = await open({ tx, tell, viewer, changes }, wish);
+    const answer = await open({ deps, tx, tell, viewer, changes }, wish);
     await tx.conversations.rememberKey(wish.creator, clientId, answer.conv, fingerprint);
     return answer;
   });
@@ -144,6 +145,7 @@ const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a),
 
 /** What both ways of opening need; every user of the wish was touched, and has a member row to come. */
 interface Opening {
+  readonly deps: Deps;
   readonly tx: Tx;
   readonly tell: Tell;
   readonly viewer: Viewer;
@@ -167,7 +169,7 @@ async function openDirect({ tx, tell, viewer, changes }: Opening, { creator, oth
   return { conv: id, duplicate: false };
 }
 
-async function openGroup({ tx, tell, viewer, changes }: Opening, wish: Wish): Promise<ConvAnswer> {
+async function openGroup({ deps, tx, tell, viewer, changes }: Opening, wish: Wish): Promise<ConvAnswer> {
   const { creator, others, type, title, joinPolicy, historyVisible } = wish;
   const id = uuidv7() as ConvId;
   await tx.conversations.insert({ id, type, title, joinPolicy, historyVisible, direct: null });
@@ -180,7 +182,7 @@ async function openGroup({ tx, tell, viewer, changes }: Opening, wish: Wish): Pr
     await tx.memberships.open(id, others, 'MEMBER', seq);
   }
   const contentType = others.length > 0 ? 'MEMBER_INVITE' : 'GROUP_CREATE';
-  tellOfMembership(tell, viewer, { id, type }, { seq, contentType, audience: [...changes.keys()], changes });
+  await tellOfMembership(deps, { tx, tell, viewer, conv: { id, type }, seq, contentType, changes });
   return { conv: id, duplicate: false };
 }
 

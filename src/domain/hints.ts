@@ -55,7 +55,7 @@ export async function subscribe(
     metrics: deps.metrics,
   });
   try {
-    const listening = await deps.bus.listen(connection.viewer.user, mailbox);
+    const listening = await deps.channels.listen(connection.viewer.user, mailbox);
     connection.sinks.add(mailbox);
     stop = () => {
       connection.sinks.delete(mailbox);

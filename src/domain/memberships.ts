@@ -1,24 +1,15 @@
 // Who is in a conversation: adding, removing, joining, leaving (M2–M7). Every decision is taken after the conversation's lock
 // is held, and every change is one event that its subjects see: the first of their period or the last.
-import {
-  deviceOf,
-  viaOf,
-  type ConvId,
-  type ConvType,
-  type Member,
-  type Page,
-  type UserId,
-  type Viewer,
-} from '../model.js';
+import { viaOf, type ConvId, type Member, type Page, type UserId, type Viewer } from '../model.js';
 import type { LockedConv } from '../store/clock.js';
 import type { Membership } from '../store/memberships.js';
 import type { Tx } from '../store/store.js';
 import { directForEver, requireCurrent, requireMay, requireMayRemove, requirePerson } from './access.js';
 import { commit, type Tell } from './commit.js';
-import type { ContentTypeName } from './content-types.js';
 import type { Deps } from './deps.js';
 import { badInput, forbidden, notMember, overLimit } from './errors.js';
 import { requireConvId, requireFirst, requireUserId, requireUsers } from './input.js';
+import { tellOfMembership } from './membership-hints.js';
 
 export interface ConvAnswer {
   readonly conv: ConvId;
@@ -97,7 +88,7 @@ export async function removeMember(
     const target = scene.members.get(user);
     if (target?.joined !== true) return;
     requireMayRemove(viewer, scene.actor, target);
-    await exit(viewer, scene, conv, user, 'MEMBER_KICK');
+    await exit(deps, viewer, scene, conv, user, 'MEMBER_KICK');
   });
 }
 
@@ -108,7 +99,7 @@ export async function leave(deps: Deps, viewer: Viewer, input: { conv: string })
     // has left already: the same answer
     if (scene.actor?.joined === false) return;
     const conv = requireMay('leave', viewer, scene.conv, scene.actor);
-    await exit(viewer, scene, conv, user, 'MEMBER_QUIT');
+    await exit(deps, viewer, scene, conv, user, 'MEMBER_QUIT');
   });
 }
 
@@ -131,8 +122,7 @@ async function enter(
   const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users } } as const;
   const seq = await tx.clock.append(conv.id, event);
   await tx.memberships.open(conv.id, users, 'MEMBER', seq);
-  const audience = await tx.memberships.audience(conv.id);
-  tellOfMembership(tell, viewer, conv, { seq, contentType, audience, changes });
+  await tellOfMembership(deps, { tx, tell, viewer, conv, seq, contentType, changes });
   if (conv.historyVisible) await tellOfReads(tx, tell, viewer, conv, changes);
 }
 
@@ -160,6 +150,7 @@ async function tellOfReads(
 
 /** Appends the event that ends the membership, and closes the period there: it is the last one that the leaver sees (M2). */
 async function exit(
+  deps: Deps,
   viewer: Viewer,
   { tx, tell }: Scene,
   conv: LockedConv,
@@ -169,45 +160,9 @@ async function exit(
   const changes = await tx.clock.touch([user]);
   const sender = viewer.kind === 'service' ? null : viewer.user;
   const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users: [user] } } as const;
-  const audience = await tx.memberships.audience(conv.id);
   const seq = await tx.clock.append(conv.id, event);
   await tx.memberships.close(conv.id, [user], seq);
-  tellOfMembership(tell, viewer, conv, { seq, contentType, audience, changes });
-}
-
-interface MembershipChange {
-  readonly seq: number;
-  readonly contentType: ContentTypeName;
-  /** who sees the event, its subjects among them */
-  readonly audience: readonly UserId[];
-  /** the subjects, whose own state has changed, each with the number of that change */
-  readonly changes: ReadonlyMap<UserId, number>;
-}
-
-/** The event is news to everybody; to its subjects it is a change of their own state as well (C2). */
-export function tellOfMembership(
-  tell: Tell,
-  viewer: Viewer,
-  { id, type }: { readonly id: ConvId; readonly type: ConvType },
-  { seq, contentType, audience, changes }: MembershipChange,
-): void {
-  const originDevice = deviceOf(viewer)?.device ?? null;
-  const sender = viewer.kind === 'service' ? null : viewer.user;
-  const hint = {
-    kind: 'message',
-    conv: id,
-    conversationType: type,
-    head: seq,
-    seq,
-    contentType,
-    originDevice,
-    sender,
-    eventKind: 'MEMBERSHIP',
-    target: null,
-  } as const;
-  const others = audience.filter((user) => !changes.has(user));
-  if (others.length > 0) tell(others, { ...hint, change: null });
-  for (const [user, change] of changes) tell([user], { ...hint, change });
+  await tellOfMembership(deps, { tx, tell, viewer, conv, seq, contentType, changes });
 }
 
 /** The members now, by user id. A former member has left the room: for them it is empty. */

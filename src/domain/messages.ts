@@ -100,7 +100,7 @@ export function tellOfEvent(
   tell: Tell,
   viewer: PersonViewer,
   conv: ConvId,
-  { seq, conversationType, audience }: Pick<Written, 'seq' | 'conversationType' | 'audience'>,
+  { seq, conversationType, audience, channel }: Pick<Written, 'seq' | 'conversationType' | 'audience' | 'channel'>,
   { contentType, target }: { contentType: ContentTypeName; target: Seq | null },
 ): void {
   const eventKind = contentTypes[contentType].kind;
@@ -118,7 +118,7 @@ export function tellOfEvent(
     target,
     change: null,
   } as const;
-  tell(audience ?? [], { ...hint, sender: viewer.user });
+  tell({ users: audience ?? [], channel: channel ?? false }, { ...hint, sender: viewer.user });
 }
 
 export interface RecallAnswer {

@@ -29,12 +29,8 @@ export function createMemoryBus(log?: BusLog): HintBus {
 
   return {
     state: 'up',
-    publish: (users, hint) => {
-      publish(users.map(userChannel), hint);
-    },
-    publishToConv: (hint) => {
-      publish([convChannel(hint.conv)], hint);
-    },
+    publish: (users, hint) => publish(users.map(userChannel), hint),
+    publishToConv: (hint) => publish([convChannel(hint.conv)], hint),
     listen: (user, sink) => listen(userChannel(user), sink),
     listenToConv: (conv, sink) => listen(convChannel(conv), sink),
     enter(next) {

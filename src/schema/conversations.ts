@@ -28,8 +28,11 @@ const joinPolicy = builder.enumType('JoinPolicy', {
   },
 });
 const deliveryMode = builder.enumType('DeliveryMode', {
-  description: 'How hints travel: to each member, or once per conversation.',
-  values: { PUSH: {}, PULL: {} },
+  description: 'How hints travel between the servers. What a client is told is the same in both.',
+  values: {
+    PUSH: { description: 'to each member' },
+    PULL: { description: 'once, to the conversation: large ones. Messages within a tenth of a second may be one hint' },
+  },
 });
 export const role = builder.enumType('Role', {
   description: 'What a member of a group may do.',
@@ -67,7 +70,10 @@ export const conv = builder.objectRef<Conv>('Conv').implement({
       description:
         'events that are visible, count as unread, were sent by others, are not recalled and lie above read. Exact, no cap.',
     }),
-    mode: t.expose('mode', { type: deliveryMode }),
+    mode: t.expose('mode', {
+      type: deliveryMode,
+      description: 'changes with the number of members; then open subscriptions get a resync MODE',
+    }),
     joined: t.exposeBoolean('joined', { description: 'false for a former member, who keeps what they saw' }),
     muted: t.exposeBoolean('muted', { description: 'the viewer’s own setting' }),
     infoVersion: t.exposeInt('infoVersion', { description: 'rises when facts of the whole conversation change' }),
@@ -156,7 +162,7 @@ builder.mutationFields((t) => ({
     type: convPayload,
     nullable: true,
     description:
-      'Makes a conversation; the creator is its owner. One DIRECT conversation per pair, whoever opens first. IDEMPOTENCY_CONFLICT when the clientId made another; BAD_USER_INPUT for an unknown user or more than 500 members.',
+      'Makes a conversation; the creator is its owner. One DIRECT conversation per pair, whoever opens first. IDEMPOTENCY_CONFLICT when the clientId made another; BAD_USER_INPUT for an unknown user or more than 200 members; addMembers adds more.',
     args: { input: t.arg({ type: createConvInput, required: true }) },
     resolve: (_, { input }, context) => createConv(context.deps, viewerOf(context), input),
   }),

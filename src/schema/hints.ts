@@ -17,7 +17,10 @@ const resyncReason = builder.enumType('ResyncReason', {
     START: { description: 'the subscription is live from here on' },
     BUS: { description: 'hints between the servers may have been lost' },
     OVERFLOW: { description: 'this client was too slow' },
-    MODE: { description: 'the way hints travel has changed; not sent yet' },
+    MODE: {
+      description:
+        'from now on hints of another conversation come too: it has grown large, or the viewer came into a large one',
+    },
     RESTORED: {
       description:
         'the database was restored from a backup: positions and numbers may be lower than before; sync says what to drop',

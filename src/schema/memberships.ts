@@ -35,7 +35,7 @@ builder.mutationFields((t) => ({
     type: convPayload,
     nullable: true,
     description:
-      'One event for all whom it adds; members already in are passed over. Owner, admins, service key; else FORBIDDEN, to strangers NOT_MEMBER. BAD_USER_INPUT for an unknown user or more than 500 members in all.',
+      'One event for all whom it adds; members already in are passed over. Owner, admins, service key; else FORBIDDEN, to strangers NOT_MEMBER. BAD_USER_INPUT for an unknown user, or for more members in all than this server allows (500 unless it says otherwise).',
     args: { conv: t.arg.id({ required: true }), users: t.arg.idList({ required: true, description: '1 to 200' }) },
     resolve: (_, args, context) => addMembers(context.deps, viewerOf(context), args),
   }),

@@ -9,6 +9,16 @@ export interface Membership {
   readonly joined: boolean;
 }
 
+/** How a conversation's hints travel from here on (H7). */
+export interface Settled {
+  /** this transaction switched it: every member's node must hear of it */
+  readonly switched: boolean;
+  /** who is told one by one: the members now, at a switch in any case; else nobody in PULL mode */
+  readonly users: UserId[];
+  /** the conversation's channel is told */
+  readonly channel: boolean;
+}
+
 export const memberships = (db: Db) => ({
   /** Of these users, those who are or were members. */
   async of(conv: ConvId, users: readonly UserId[]): Promise<Map<UserId, Membership>> {
@@ -21,13 +31,17 @@ export const memberships = (db: Db) => ({
     return new Map(found.map((membership) => [membership.user, membership]));
   },
 
-  /** Who is told of what happens here: the members now. */
-  async audience(conv: ConvId): Promise<UserId[]> {
-    const found = await rows<{ user: UserId }>(
+  /** Sets the mode that fits the number of members, after every change of it; answers who is told of the change. */
+  async settle(
+    conv: ConvId,
+    { pullAt, bothMs }: { readonly pullAt: number; readonly bothMs: number },
+  ): Promise<Settled> {
+    return row<Settled>(
       db,
-      sql`/* memberships.audience */ SELECT user_id AS user FROM members WHERE conv_id = ${conv}::uuid AND to_seq IS NULL`,
+      sql`/* memberships.settle */
+        SELECT switched, coalesce(audience, '{}') AS users, channel
+          FROM settle_mode(${conv}::uuid, ${pullAt}::int, ${bothMs}::int)`,
     );
-    return found.map(({ user }) => user);
   },
 
   /** Begins a period of each at `seq`. None of them may be a member now; all of them were touched in this transaction. */

@@ -22,8 +22,10 @@ export interface Written {
   readonly status: string;
   readonly seq: Seq;
   readonly conversationType: ConvType;
-  /** who is told; null unless something was written */
+  /** who is told one by one; null where nobody is (H7), or nothing was written */
   readonly audience: UserId[] | null;
+  /** the conversation's channel is told; null unless something was written */
+  readonly channel: boolean | null;
 }
 
 /** What is known of a sent event whatever retention has done: below the floor it can no longer be read like any other. */
@@ -75,7 +77,7 @@ export const messages = (db: Db) => ({
     return row(
       db,
       sql`/* messages.send */
-        SELECT status, seq, head, conv_type AS "conversationType", audience
+        SELECT status, seq, head, conv_type AS "conversationType", audience, channel
           FROM send_event(${message.conv}::uuid, ${asking(viewer)},
             ${viaOf(viewer)}::event_via, ${message.clientId}, ${message.contentType}, ${message.counts},
             ${JSON.stringify(message.content)}::jsonb, ${message.fingerprint}::bytea, ${message.quote}::bigint,
@@ -87,7 +89,7 @@ export const messages = (db: Db) => ({
     return row(
       db,
       sql`/* messages.recall */
-        SELECT status, seq, conv_type AS "conversationType", audience
+        SELECT status, seq, conv_type AS "conversationType", audience, channel
           FROM recall_event(${conv}::uuid, ${asking(viewer)},
             ${viaOf(viewer)}::event_via, ${seq}::bigint, ${windowMs}::bigint)`,
     );

@@ -5,6 +5,7 @@ import pg from 'pg';
 import { PrismaClient } from '../generated/prisma/client.js';
 import { batches } from './batches.js';
 import { changes } from './changes.js';
+import { channels } from './channels.js';
 import { clock } from './clock.js';
 import { conversations } from './conversations.js';
 import { delivery } from './delivery.js';
@@ -22,6 +23,7 @@ import { users } from './users.js';
 const bind = (db: Db) => ({
   batches: batches(db),
   changes: changes(db),
+  channels: channels(db),
   clock: clock(db),
   conversations: conversations(db),
   delivery: delivery(db),

@@ -6,6 +6,8 @@ import type { BusHint, MessageHint } from '../../src/model.js';
 export interface RecordingBus extends HintBus {
   /** What was announced to this user about this conversation, in order. */
   told(user: string, conv: string): BusHint[];
+  /** Who was told of this event by name, in order: once for each publish. */
+  named(conv: string, seq: number): string[];
   /** What was announced to the channel of this conversation, in order. */
   toldConv(conv: string): MessageHint[];
 }
@@ -30,6 +32,10 @@ export function recordingBus(): RecordingBus {
     stats: () => inner.stats(),
     told: (user, conv) =>
       all.flatMap(({ users, hint }) => (users.includes(user) && 'conv' in hint && hint.conv === conv ? [hint] : [])),
+    named: (conv, seq) =>
+      all.flatMap(({ users, hint }) =>
+        hint.kind === 'message' && hint.conv === conv && hint.seq === seq ? users : [],
+      ),
     toldConv: (conv) => toConvs.filter((hint) => hint.conv === conv),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   };
