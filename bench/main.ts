@@ -20,13 +20,17 @@ const benches: Readonly<Record<string, { readonly load: () => Promise<Bench>; re
     load: async () => (await import('./hints.js')).hints,
     about: 'ms from publish to the last of many sockets, against a bare broadcast',
   },
+  large: {
+    load: async () => (await import('./large.js')).large,
+    about: 'sends a second in a group of 10,000: told once, against told to each member',
+  },
 };
 
-const usual = { convs: 200, messages: 1_000, members: 20, sockets: 200, rounds: 5, turnMs: 1_000 };
-const tiny = { convs: 4, messages: 30, members: 5, sockets: 3, rounds: 1, turnMs: 20 };
+const usual = { convs: 200, messages: 1_000, members: 20, sockets: 200, crowd: 10_000, rounds: 5, turnMs: 1_000 };
+const tiny = { convs: 4, messages: 30, members: 5, sockets: 3, crowd: 20, rounds: 1, turnMs: 20 };
 
 const usage = `npm run --silent bench -- NAME… [--json] [--fsync] [--tiny] [--convs N] [--messages N] [--members N] [--sockets N]
-                             [--rounds N] [--turnMs N]
+                             [--crowd N] [--rounds N] [--turnMs N]
 
 ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
@@ -49,7 +53,7 @@ async function main(): Promise<void> {
     allowPositionals: true,
     options: {
       ...{ json: flag, fsync: flag, tiny: flag },
-      ...{ convs: text, messages: text, members: text, sockets: text, rounds: text, turnMs: text },
+      ...{ convs: text, messages: text, members: text, sockets: text, crowd: text, rounds: text, turnMs: text },
     },
   });
   const named = positionals.flatMap((name) => {

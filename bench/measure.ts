@@ -7,6 +7,8 @@ export interface Options {
   readonly messages: number;
   readonly members: number;
   readonly sockets: number;
+  /** the members of a very large group */
+  readonly crowd: number;
   readonly rounds: number;
   /** how long one turn of a bench of requests takes */
   readonly turnMs: number;

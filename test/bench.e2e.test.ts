@@ -19,7 +19,7 @@ const row = {
 };
 
 it('prints one JSON line for each bench: rows, and ratios to baselines of the same run', async () => {
-  const names = ['unread', 'writes', 'api', 'hints'];
+  const names = ['unread', 'writes', 'api', 'hints', 'large'];
   const { stdout } = await bench(...names, '--json', '--tiny');
   const lines = stdout.trimEnd().split('\n');
   const found = lines.map((line) => JSON.parse(line) as Line);
@@ -36,6 +36,6 @@ it('prints one JSON line for each bench: rows, and ratios to baselines of the sa
 }, 240_000);
 
 it('lists the benches when none is named, and refuses an unknown one', async () => {
-  expect((await bench()).stdout).toMatch(/unread[^]*writes[^]*api[^]*hints/u);
+  expect((await bench()).stdout).toMatch(/unread[^]*writes[^]*api[^]*hints[^]*large/u);
   await expect(bench('nothing')).rejects.toMatchObject({ code: 2 });
 });

@@ -25,7 +25,11 @@ export function swallowingBus(): SwallowingBus {
       lost += users.length - reached.length;
       inner.publish(reached, hint);
     },
+    publishToConv: (hint) => {
+      inner.publishToConv(hint);
+    },
     listen: (user, sink) => inner.listen(user, sink),
+    listenToConv: (conv, sink) => inner.listenToConv(conv, sink),
     enter: (generation) => inner.enter(generation),
     stats: () => inner.stats(),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
