@@ -107,7 +107,7 @@ const publishMessage =
   'Only src/domain/commit.ts publishes, after the commit (H1): call tell(users, hint) inside commit(deps, …).';
 
 export default defineConfig(
-  { ignores: ['dist', 'coverage', 'src/generated', '.tidemark'] },
+  { ignores: ['dist', 'dist-test', 'coverage', 'src/generated', '.tidemark'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {

@@ -43,7 +43,8 @@ async function serve(config: Config): Promise<true> {
       stop(message);
     },
   });
-  log.info({ url: (await starting).url, pid: process.pid }, 'ready');
+  const { url, metricsUrl } = await starting;
+  log.info({ url, metricsUrl, pid: process.pid }, 'ready');
   return true;
 
   function stop(why: string): void {

@@ -35,7 +35,7 @@ export interface TestApp extends App {
     headers?: Headers,
   ): Promise<GraphQLAnswer<T>>;
   /** The same, with the status and headers of the answer. */
-  post(credential: string | null, body: unknown, headers?: Headers): Promise<Response>;
+  post(credential: string | null, body: unknown, headers?: Headers, signal?: AbortSignal): Promise<Response>;
   /** One subscription on a socket of its own. */
   subscribe(credential: string, document: string, variables?: Variables): Promise<TestSubscription>;
   socket(credential: string | null, options?: SocketOptions): TestSocket;
@@ -96,9 +96,10 @@ export async function startApp(options: StartOptions = {}): Promise<TestApp> {
 /** How clients speak to any Tidemark, in this process or another. */
 export function clientOf(url: string): Pick<TestApp, 'query' | 'post' | 'subscribe' | 'socket' | 'sse'> {
   const graphql = `${url}/graphql`;
-  const post: TestApp['post'] = (credential, body, headers = {}) =>
+  const post: TestApp['post'] = (credential, body, headers = {}, signal) =>
     fetch(graphql, {
       method: 'POST',
+      ...(signal && { signal }),
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',

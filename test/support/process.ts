@@ -24,9 +24,15 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** Nothing of the test run's own settings reaches it. */
 const inherited = ['PATH', 'HOME', 'TMPDIR'];
 
-export function startTidemark(args: readonly string[], env: Readonly<Record<string, string>>): TidemarkProcess {
+/** @param built the main.js of a build instead of the sources */
+export function startTidemark(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  built?: string,
+): TidemarkProcess {
   const base = Object.fromEntries(inherited.map((name) => [name, process.env[name]]));
-  const child = spawn(process.execPath, ['--import', 'tsx', main, ...args], {
+  const program = built === undefined ? ['--import', 'tsx', main] : [built];
+  const child = spawn(process.execPath, [...program, ...args], {
     env: { ...base, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

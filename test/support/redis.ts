@@ -18,6 +18,8 @@ export interface TestRedis extends AsyncDisposable {
   kill(signal?: NodeJS.Signals): Promise<void>;
   /** On the same port, empty; ends the old process first if it still runs. */
   restart(): Promise<void>;
+  /** FLUSHALL. */
+  flush(): Promise<void>;
 }
 
 declare module 'vitest' {
@@ -54,6 +56,9 @@ export async function startRedis(): Promise<TestRedis> {
       await server.kill('SIGKILL');
       server = await launch(program, port);
     },
+    flush: async () => {
+      if (!(await tell(port, 'FLUSHALL')).startsWith('+OK')) throw new Error('Redis refused to be flushed');
+    },
     [Symbol.asyncDispose]: () => server.kill('SIGKILL'),
   };
 }
@@ -75,24 +80,27 @@ async function launch(program: string, port: number) {
   return { pid, kill };
 }
 
+async function tell(port: number, command: string): Promise<string> {
+  const socket = net.connect({ port, host: '127.0.0.1' });
+  try {
+    await once(socket, 'connect');
+    socket.write(`${command}\r\n`);
+    return String((await once(socket, 'data'))[0]);
+  } finally {
+    socket.destroy();
+  }
+}
+
 async function untilAnswers(child: ChildProcess, port: number): Promise<void> {
   const deadline = Date.now() + START_LIMIT_MS;
   while (child.exitCode === null && Date.now() < deadline) {
-    const socket = net.connect({ port, host: '127.0.0.1' });
-    try {
-      await once(socket, 'connect');
-      socket.write('PING\r\n');
-      if (String((await once(socket, 'data'))[0]).startsWith('+PONG')) return;
-    } catch {
-      await pause(20);
-    } finally {
-      socket.destroy();
-    }
+    if ((await tell(port, 'PING').catch(() => '')).startsWith('+PONG')) return;
+    await pause(20);
   }
   throw new Error(`redis-server on port ${String(port)} did not start`);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as net.AddressInfo;
