@@ -2,6 +2,7 @@
 // client shows what the database says, with nothing more happening.
 import { setTimeout as pause } from 'node:timers/promises';
 import { documents, type Device, type EventRow, type Look } from './device.js';
+import type { Ledger } from './ledger.js';
 import type { FaultWorld } from './world.js';
 
 export interface Verdict {
@@ -12,7 +13,7 @@ export interface Verdict {
 
 export async function judge(world: FaultWorld, withinMs = 30_000): Promise<Verdict> {
   const startedAt = performance.now();
-  const look = async () => (await Promise.all(world.devices.map((device) => differences(world, device)))).flat();
+  const look = async () => (await Promise.all(world.devices.map((device) => differences(world.ledger, device)))).flat();
   let behind = await look();
   while (behind.length > 0 && performance.now() - startedAt < withinMs) {
     await pause(50);
@@ -24,8 +25,8 @@ export async function judge(world: FaultWorld, withinMs = 30_000): Promise<Verdi
   return { violations: [...world.ledger.violations, ...late, ...logs.flat()], rightAfterMs };
 }
 
-/** What the device shows, against what both nodes say now. */
-async function differences({ ledger }: FaultWorld, device: Device): Promise<string[]> {
+/** What the device shows, against what the database says now. */
+export async function differences(ledger: Ledger, device: Device): Promise<string[]> {
   const { convs, badge } = await device.http.ask<Look>(documents.look);
   const wrong: string[] = [];
   const compare = (what: string, shown: unknown, is: unknown) => {
