@@ -114,14 +114,14 @@ export interface OpenDatabase {
 
 /** The database of DATABASE_URL as it is, or one of our own, migrated. */
 export async function openDatabase(config: Config, { log, say }: Told, owned: Disposal): Promise<OpenDatabase> {
-  const { databaseUrl, dataDir, poolMax } = config;
+  const { databaseUrl, dataDir, poolMax, silenceMs } = config;
   const embedded = databaseUrl === null ? owned.use(await startEmbeddedPostgres({ dataDir, log: say })) : null;
   const url = databaseUrl ?? embedded?.url ?? '';
   if (embedded) await migrate(url, say);
   const onError = (error: Error) => {
     log.warn({ err: error }, 'an idle database connection broke');
   };
-  const store = owned.use(createStore({ url, poolMax, onError }));
+  const store = owned.use(createStore({ url, poolMax, silenceMs, onError }));
   await requireMigrated(store, url, log);
   return { url, store, demoDir: embedded?.dataDir ?? null };
 }

@@ -61,7 +61,8 @@ export async function runSeed(config: Config, told: Told): Promise<void> {
 }
 
 export async function runRestored(config: Config, told: Told): Promise<void> {
-  await withDeps(config, told, async ({ store }) => {
+  // one statement that says nothing for as long as it takes
+  await withDeps({ ...config, silenceMs: 0 }, told, async ({ store }) => {
     const generation = await store.transaction((tx) => tx.generation.begin(), 24 * 3_600_000);
     told.say(`generation ${generation} has begun: every log has a new epoch, no position lies above its log's end,`);
     told.say('cursors of the earlier life are answered with a reset. Running nodes notice within ten seconds and tell');

@@ -25,6 +25,7 @@ const environment = z.object({
   METRICS_HOST: z.string().min(1).default('127.0.0.1'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'a postgresql:// address' }).optional(),
   DATABASE_POOL_MAX: whole(2, 500).default(10),
+  DATABASE_SILENCE_MS: whole(0, 3_600_000).default(12_000),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'a redis:// address' }).optional(),
   REDIS_PREFIX: z.string().max(64).default('tidemark:'),
   DATA_DIR: z.string().min(1).default('.tidemark'),
@@ -115,6 +116,8 @@ export interface Config {
   /** null: the embedded Postgres, with a demo */
   readonly databaseUrl: string | null;
   readonly poolMax: number;
+  /** of a connection to the database; longer than a statement may take */
+  readonly silenceMs: number;
   readonly redisUrl: string | null;
   readonly redisPrefix: string;
   readonly dataDir: string;
@@ -152,6 +155,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     metricsHost: data.METRICS_HOST,
     databaseUrl: data.DATABASE_URL ?? null,
     poolMax: data.DATABASE_POOL_MAX,
+    silenceMs: data.DATABASE_SILENCE_MS,
     redisUrl: data.REDIS_URL ?? null,
     redisPrefix: data.REDIS_PREFIX,
     dataDir: data.DATA_DIR,

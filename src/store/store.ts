@@ -1,5 +1,6 @@
 // The database: one pool, reads of one snapshot, transactions that are tried again when they lost a race.
 // The only folder with Prisma and SQL.
+import net from 'node:net';
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { PrismaClient } from '../generated/prisma/client.js';
@@ -70,16 +71,19 @@ export function isLostRace(error: unknown): boolean {
 export interface StoreOptions {
   readonly url: string;
   readonly poolMax: number;
+  /** a connection on which nothing moves for so long is given up, with whatever waits on it; 0: never */
+  readonly silenceMs?: number;
   readonly onError?: (error: Error) => void;
 }
 
 /** Connects lazily: creating a store does not ask the server for anything. */
-export function createStore({ url, poolMax, onError }: StoreOptions): Store {
+export function createStore({ url, poolMax, silenceMs = 0, onError }: StoreOptions): Store {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolMax,
     connectionTimeoutMillis: maxWaitMs,
     statement_timeout: maxTransactionMs,
+    stream: () => impatientSocket(silenceMs),
     // Compiling a plan costs more than it saves here. The log core decides by what each statement sees anew.
     options: '-c jit=off -c default_transaction_isolation=read\\ committed',
     application_name: 'tidemark',
@@ -110,4 +114,15 @@ export function createStore({ url, poolMax, onError }: StoreOptions): Store {
       await pool.end();
     },
   };
+}
+
+/** A network that is gone says nothing: without this, what was asked waits for an answer for ever, and its connection too. */
+function impatientSocket(silenceMs: number): net.Socket {
+  const socket = new net.Socket();
+  // of unused connections the pool lets go earlier
+  socket.setTimeout(silenceMs, () => {
+    const error = new Error(`the database was silent for ${silenceMs} ms`);
+    socket.destroy(Object.assign(error, { code: 'ETIMEDOUT' }));
+  });
+  return socket;
 }

@@ -5,12 +5,22 @@ import { createClient } from 'graphql-ws';
 
 export function connect(url: string, credential: string) {
   const authorization = `Bearer ${credential}`;
+  let silence: ReturnType<typeof setTimeout> | undefined;
   const socket = createClient({
     url: url.replace(/^http/, 'ws'),
     connectionParams: { authorization },
     retryAttempts: Infinity,
     shouldRetry: () => true,
     keepAlive: 10_000,
+    on: {
+      // A network that is gone says nothing: a ping without an answer within 5 s, and the socket is made anew.
+      ping: (received) => {
+        if (!received) silence = setTimeout(() => socket.terminate(), 5_000);
+      },
+      pong: (received) => {
+        if (received) clearTimeout(silence);
+      },
+    },
   });
   const client = new ApolloClient({
     cache: new InMemoryCache({

@@ -7,12 +7,22 @@ const embedded = () => null; // these have no id of their own
 /** `askAgain` refetches what is shown: hints may have been lost. */
 export function connect(url: string, credential: string, askAgain: () => void) {
   const authorization = `Bearer ${credential}`;
+  let silence: ReturnType<typeof setTimeout> | undefined;
   const socket = createClient({
     url: url.replace(/^http/, 'ws'),
     connectionParams: { authorization },
     retryAttempts: Infinity,
     shouldRetry: () => true,
     keepAlive: 10_000,
+    on: {
+      // A network that is gone says nothing: a ping without an answer within 5 s, and the socket is made anew.
+      ping: (received) => {
+        if (!received) silence = setTimeout(() => socket.terminate(), 5_000);
+      },
+      pong: (received) => {
+        if (received) clearTimeout(silence);
+      },
+    },
   });
   const client = new Client({
     url,

@@ -1,9 +1,9 @@
 // Whatever happens to Redis or to the network, a sink gets each hint or is told to resync after it (H3).
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { HintBus, HintSink } from '../../src/hints/bus.js';
 import type { RedisBusOptions } from '../../src/hints/redis.js';
 import { ana, ben, conv, message, recorder } from '../hints/samples.js';
+import { startProxy } from '../support/proxy.js';
 import { admin, isUp, node, prefix, redis, until, withPrivateRedis } from './redis-nodes.js';
 
 const room = conv(1);
@@ -141,17 +141,17 @@ describe('redis hint bus, when things break', () => {
   });
 
   it('[H3] a network that swallows everything is noticed by its silence', async () => {
-    const network = await startNetwork(Number(new URL(redis.url).port));
-    const behind = node({ url: network.url, ...hurried });
+    await using network = await startProxy(() => redis.url);
+    const behind = node({ url: network.through(redis.url), ...hurried });
     const log = new Room();
     await behind.listen(ana, log.client());
     const direct = node();
     await isUp(behind, direct);
-    network.swallow();
+    network.set('drop');
+    network.set('pass');
     await log.busyWhile(log.everyClientResynced(), direct);
     await isUp(behind);
     await log.everyClientKnows();
-    network.close();
   });
 
   it('[H2] without Redis creating and publishing work, listening says why it cannot; once it is there all is well', async () => {
@@ -222,29 +222,3 @@ describe('redis hint bus, when things break', () => {
     await redis.restart();
   });
 });
-
-/** A way to Redis that can begin to swallow what goes through the connections it has, without closing them. */
-async function startNetwork(port: number): Promise<{ url: string; swallow(): void; close(): void }> {
-  const sockets = new Set<Socket>();
-  // Half-open: a network that is gone does not say goodbye either.
-  const server = createServer({ allowHalfOpen: true }, (near) => {
-    const far = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    near.pipe(far);
-    far.pipe(near);
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => socket.destroy());
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `redis://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
-    swallow: () => {
-      for (const socket of sockets) socket.unpipe().removeAllListeners('end').resume();
-    },
-    close: () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}

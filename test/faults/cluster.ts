@@ -17,11 +17,16 @@ export interface Node {
   readonly metricsUrl: string;
 }
 
+/** Says where to go, the next time perhaps elsewhere. */
+export interface Balancer {
+  urlFrom(slot: number): string;
+}
+
 /** What the tests do would be too often for people (P3). */
 const manners = ['SEND', 'READ', 'ACK', 'CONNECT'].flatMap((what) => [`${what}_RATE`, `${what}_BURST`]);
 const unlimited = Object.fromEntries(manners.map((name) => [name, '1000000']));
 
-export class Cluster implements AsyncDisposable {
+export class Cluster implements Balancer, AsyncDisposable {
   readonly postgres: RestartablePostgres;
   readonly redis: TestRedis;
   readonly serviceKey = randomBytes(32).toString('base64url');

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, type Client } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { Newest } from '../support/newest.js';
-import type { Cluster } from './cluster.js';
+import type { Balancer } from './cluster.js';
 import { Http } from './http.js';
 import type { Ledger, ShownConv } from './ledger.js';
 
@@ -89,7 +89,7 @@ export class Device implements AsyncDisposable {
   #working: Promise<void> | null = null;
 
   constructor(
-    cluster: Cluster,
+    cluster: Balancer,
     ledger: Ledger,
     { user, name, credential, slot }: { user: string; name: string; credential: string; slot: number },
   ) {
@@ -98,6 +98,7 @@ export class Device implements AsyncDisposable {
     this.#ledger = ledger;
     this.http = new Http(cluster, ledger, { credential, slot, ended: this.#ended.signal });
     let at = slot;
+    let silence: NodeJS.Timeout | undefined;
     this.#socket = createClient({
       webSocketImpl: WebSocket,
       // a balancer's work: another node each time
@@ -106,6 +107,15 @@ export class Device implements AsyncDisposable {
       retryAttempts: Infinity,
       shouldRetry: () => true,
       keepAlive: 10_000,
+      on: {
+        // what docs and README tell every client to do: a ping without an answer ends the socket
+        ping: (received) => {
+          if (!received) silence = setTimeout(() => this.#socket.terminate(), 5_000);
+        },
+        pong: (received) => {
+          if (received) clearTimeout(silence);
+        },
+      },
     });
     this.#subscribe(documents.hints, ({ hints }) => {
       if (hints) this.#hear(hints);

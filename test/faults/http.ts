@@ -3,20 +3,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientOf } from '../support/app.js';
 import { Refused } from '../support/world.js';
-import type { Cluster } from './cluster.js';
+import type { Balancer } from './cluster.js';
 import type { Ledger } from './ledger.js';
 
 const patienceMs = 20_000;
 const betweenMs = 100;
 
 export class Http {
-  readonly #cluster: Cluster;
+  readonly #cluster: Balancer;
   readonly #ledger: Ledger;
   readonly #credential: string;
   readonly #ended: AbortSignal;
   #slot: number;
 
-  constructor(cluster: Cluster, ledger: Ledger, told: { credential: string; slot: number; ended: AbortSignal }) {
+  constructor(cluster: Balancer, ledger: Ledger, told: { credential: string; slot: number; ended: AbortSignal }) {
     this.#cluster = cluster;
     this.#ledger = ledger;
     this.#credential = told.credential;
