@@ -165,19 +165,14 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   async #inOrder(item: HintItem): Promise<HintItem> {
     const { sent, viewer } = this.#connection;
     const before = sent.get(item.hint.conv) ?? { head: 0, read: 0 };
-    let now = numbersOf(item);
+    const now = numbersOf(item, Math.min);
     let shown = item;
     if ((now.head ?? before.head) < before.head || (now.read ?? before.read) < before.read) {
       const conv = await this.#deps.loads.conv({ ...toLook(viewer), conv: item.hint.conv });
-      if (conv) {
-        shown = { ...item, conv, hint: raised(item.hint, conv) };
-        now = conv;
-      }
+      if (conv) shown = { ...item, conv, hint: raised(item.hint, conv) };
     }
-    sent.set(item.hint.conv, {
-      head: Math.max(before.head, now.head ?? 0),
-      read: Math.max(before.read, now.read ?? 0),
-    });
+    const { head = 0, read = 0 } = numbersOf(shown, Math.max);
+    sent.set(item.hint.conv, { head: Math.max(before.head, head), read: Math.max(before.read, read) });
     return shown;
   }
 }
@@ -193,13 +188,13 @@ function fromHint(hint: Hint): HintItem['conv'] {
   return hint.kind === 'read' ? { ...base, head: hint.head, read: hint.read, unread: hint.unread } : base;
 }
 
-/** The lowest numbers that the item shows. */
-function numbersOf({ hint, conv }: HintItem): Partial<Numbers> {
+/** The lowest or the highest numbers that the item shows: a hint may be older than what was loaded for it. */
+function numbersOf({ hint, conv }: HintItem, choose: (...of: number[]) => number): Partial<Numbers> {
   const heads = [conv.head, hint.kind === 'conv' ? undefined : hint.head].filter((n) => n !== undefined);
   const reads = [conv.read, hint.kind === 'read' ? hint.read : undefined].filter((n) => n !== undefined);
   return {
-    ...(heads.length > 0 ? { head: Math.min(...heads) } : {}),
-    ...(reads.length > 0 ? { read: Math.min(...reads) } : {}),
+    ...(heads.length > 0 ? { head: choose(...heads) } : {}),
+    ...(reads.length > 0 ? { read: choose(...reads) } : {}),
   };
 }
 

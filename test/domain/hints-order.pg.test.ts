@@ -54,6 +54,19 @@ test('[H8] a socket is never taken back: what is computed lower is read again', 
   await live.socket.close();
 });
 
+test('[H8] a hint that was slower than its numbers raises what counts as sent to the higher of the two', async () => {
+  const conv = await group();
+  for (let n = 0; n < 5; n++) await ana.send(conv, 'x');
+  const live = await listenToAll(ben2, 'conv { id head read unread }');
+  const base = { conv: conv as ConvId, conversationType: 'GROUP', originDevice: null } as const;
+  const event = { eventKind: 'MESSAGE', contentType: 'TEXT', sender: 'ana' as UserId, target: null } as const;
+  publish('ben', { ...base, ...event, kind: 'message', head: 5, seq: 5 });
+  expect(await live.next()).toMatchObject({ seq: 5, conv: { head: 7, read: 0, unread: 5 } });
+  publish('ben', { ...base, kind: 'read', read: 0, unread: 4, head: 6 });
+  expect(await live.next()).toMatchObject({ conv: { head: 7, read: 0, unread: 5 } });
+  await live.socket.close();
+});
+
 test('[H8] two subscriptions of one socket share what was sent', async () => {
   const conv = await group();
   await ana.send(conv, 'x');
@@ -142,7 +155,7 @@ test('[H9] badgeChanged: a burst is told in few items, the last change always', 
 
 test('[H4] a closed socket leaves nothing behind', async () => {
   const before = world.app.deps.bus.stats();
-  const lives = await Promise.all([ben1, ben2, cho, cho].map(listenToAll));
+  const lives = await Promise.all([ben1, ben2, cho, cho].map((actor) => listenToAll(actor)));
   await Promise.all(lives.map((live) => live.socket.close()));
   await expect.poll(() => world.app.deps.bus.stats()).toEqual(before);
   expect(world.app.connections.size).toBe(0);

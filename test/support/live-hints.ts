@@ -27,16 +27,18 @@ export interface Live<Row> {
 const documents = {
   readChanged: `subscription { readChanged { resync conv { id read unread head } read unread head originDevice } }`,
   message: `subscription { message { resync conv { id } seq contentType } }`,
-  hints: `subscription { hints { __typename ... on Resync { reason } ... on MessageHint { conv { id } seq contentType }
-    ... on ReadHint { conv { id } read } ... on ConvHint { conv { id } contentType } } }`,
+  hints: (conv: string) => `subscription { hints { __typename ... on Resync { reason }
+    ... on MessageHint { ${conv} seq contentType } ... on ReadHint { ${conv} read } ... on ConvHint { ${conv} contentType } } }`,
 };
 
-export const listenToReads = (actor: Actor) => listen<ReadHintRow>(actor, 'readChanged');
-export const listenToMessages = (actor: Actor) => listen<MessageHintRow>(actor, 'message');
-export const listenToAll = (actor: Actor) => listen<Readonly<Record<string, unknown>>>(actor, 'hints');
+export const listenToReads = (actor: Actor) => listen<ReadHintRow>(actor, 'readChanged', documents.readChanged);
+export const listenToMessages = (actor: Actor) => listen<MessageHintRow>(actor, 'message', documents.message);
+/** @param conv the selection of what each hint tells of its conversation */
+export const listenToAll = (actor: Actor, conv = 'conv { id }') =>
+  listen<Readonly<Record<string, unknown>>>(actor, 'hints', documents.hints(conv));
 
-async function listen<Row>(actor: Actor, field: keyof typeof documents): Promise<Live<Row>> {
-  const subscription = await actor.app.subscribe(actor.credential, documents[field]);
+async function listen<Row>(actor: Actor, field: keyof typeof documents, document: string): Promise<Live<Row>> {
+  const subscription = await actor.app.subscribe(actor.credential, document);
   await subscription.next(); // the resync: live from here on (H2)
   return rowsOf<Row>(subscription, subscription.socket, field);
 }
