@@ -86,16 +86,16 @@ const hold = ({ near, far }: Pair) => {
 };
 
 function carry(pair: Pair, from: Socket, to: Socket, proxy: Pick<Proxy, 'delay'>): void {
-  let last = 0;
+  const waiting: { readonly due: number; readonly act: () => void }[] = [];
+  // One timer for all: of two, the later one may ring first.
+  const deliver = (): void => {
+    while (waiting[0] && waiting[0].due <= performance.now()) waiting.shift()?.act();
+    if (waiting[0]) setTimeout(deliver, waiting[0].due - performance.now());
+  };
   const later = (act: () => void): void => {
-    if (pair.lost) return;
-    const now = performance.now();
-    last = Math.max(last, now + proxy.delay());
-    if (last <= now) act();
-    else
-      setTimeout(() => {
-        if (!pair.lost) act();
-      }, last - now);
+    const ms = proxy.delay();
+    waiting.push({ due: Math.max(waiting.at(-1)?.due ?? 0, performance.now() + ms), act: () => !pair.lost && act() });
+    if (waiting.length === 1) deliver();
   };
   from.on('data', (chunk) => {
     later(() => to.write(chunk));
