@@ -6,6 +6,7 @@ import { createStore, type Store } from '../../src/store/store.js';
 import { isUnavailable } from '../../src/store/unavailable.js';
 import type { DeviceId } from '../../src/model.js';
 import { freshDatabase } from '../support/postgres.js';
+import { startProxy } from '../support/proxy.js';
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
@@ -37,6 +38,17 @@ it('[P2] no connection of the pool becomes free', async () => {
   await everyOneUnavailable(asked(store));
   for (const client of held) client.release();
   expect(await model(store)).toBeTypeOf('string');
+});
+
+it('[P2] a network that swallows everything: no statement waits for ever, and no connection of it is kept', async () => {
+  await using db = await freshDatabase();
+  await using network = await startProxy(() => db.url);
+  await using store = createStore({ url: network.through(db.url), poolMax: 5, silenceMs: 300 });
+  await Promise.all(asked(store));
+  network.set('drop');
+  await everyOneUnavailable(asked(store));
+  network.set('pass');
+  expect(await Promise.all(asked(store))).toHaveLength(5);
 });
 
 it('[P2] no server, a server that does not answer in time, a connection that is ended, a transaction that takes too long', async () => {
