@@ -73,9 +73,9 @@ export function connect(url: string, credential: string) {
       `,
     })
     .subscribe(({ data, error }) => {
-      // a 4401 is final: sign in again
+      // a 4401 is final: sign in again. Any other: a hint could not be told whole.
       if (error) console.error(error.message);
-      else if (data?.hints.reason) void client.refetchQueries({ include: 'active' });
+      if (error || data?.hints.reason) void client.refetchQueries({ include: 'active' });
     });
   const badge = client
     .subscribe({

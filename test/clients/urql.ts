@@ -90,9 +90,9 @@ export function connect(url: string, credential: string, askAgain: () => void) {
     `,
   ].map((query) =>
     client.subscription<Record<string, { resync?: string }>>(query, {}).subscribe(({ data, error }) => {
-      // a 4401 is final: sign in again
+      // a 4401 is final: sign in again. Any other: a hint could not be told whole.
       if (error) console.error(error.message);
-      else if (Object.values(data ?? {}).some(({ resync }) => resync)) askAgain();
+      if (error || Object.values(data ?? {}).some(({ resync }) => resync)) askAgain();
     }),
   );
 

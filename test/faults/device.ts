@@ -1,6 +1,7 @@
 // A device as a right client is written: one socket that comes back by itself, everything asked again at a resync, a gap in
 // the log synced, what it holds acked, and no older number over a newer one.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { GraphQLFormattedError } from 'graphql';
 import { createClient, type Client } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { Newest } from '../support/newest.js';
@@ -145,8 +146,8 @@ export class Device implements AsyncDisposable {
       { query },
       {
         next: ({ data, errors }) => {
-          if (errors) this.#ledger.violations.push(`${this.name}: ${JSON.stringify(errors)}`);
-          if (data) next(data);
+          if (errors) this.#incomplete(errors);
+          else if (data) next(data);
         },
         // refused by itself, because the bus is away say: asked for again. A lost socket comes back without this.
         error: () => {
@@ -159,6 +160,15 @@ export class Device implements AsyncDisposable {
         complete: () => undefined,
       },
     );
+  }
+
+  /** A hint that the database could not complete is as good as lost: everything is looked at again. */
+  #incomplete(errors: readonly GraphQLFormattedError[]): void {
+    for (const { message, extensions } of errors) {
+      if (extensions?.['retryable'] === true) this.#ledger.repeats('hint not complete');
+      else this.#ledger.violations.push(`${this.name}: ${message} ${JSON.stringify(extensions)}`);
+    }
+    this.#need('look');
   }
 
   #hear(hint: HintRow): void {
