@@ -40,8 +40,9 @@ export function tableOf({ acknowledged, repeated, hints, survived, violations }:
     title,
     ...Object.entries(rows).map(([name, value]) => `  ${name.padEnd(32)} ${String(value).padStart(8)}`),
   ]);
+  const width = Math.max(32, ...survived.map(({ fault }) => fault.length));
   const faults = survived.map(
-    ({ fault, rightAfterMs }) => `  ${fault.padEnd(32)} ${String(rightAfterMs).padStart(8)} ms`,
+    ({ fault, rightAfterMs }) => `  ${fault.padEnd(width)} ${String(rightAfterMs).padStart(8)} ms`,
   );
   const end = violations.length === 0 ? 'no violation' : `VIOLATIONS\n  ${violations.join('\n  ')}`;
   return [...parts, 'all clients right, after', ...faults, end].join('\n');
