@@ -58,7 +58,7 @@ test('[H8] a hint that was slower than its numbers raises what counts as sent to
   const conv = await group();
   for (let n = 0; n < 5; n++) await ana.send(conv, 'x');
   const live = await listenToAll(ben2, 'conv { id head read unread }');
-  const base = { conv: conv as ConvId, conversationType: 'GROUP', originDevice: null } as const;
+  const base = { conv: conv as ConvId, conversationType: 'GROUP', originDevice: null, change: null } as const;
   const event = { eventKind: 'MESSAGE', contentType: 'TEXT', sender: 'ana' as UserId, target: null } as const;
   publish('ben', { ...base, ...event, kind: 'message', head: 5, seq: 5 });
   expect(await live.next()).toMatchObject({ seq: 5, conv: { head: 7, read: 0, unread: 5 } });
