@@ -62,6 +62,8 @@ export class Cluster implements Balancer, AsyncDisposable {
       SERVICE_KEYS: this.serviceKey,
       METRICS_PORT: '0',
       DATABASE_POOL_MAX: '8',
+      REDELIVERY_EVERY_MS: '1000',
+      REDELIVERY_GRACE_MS: '1000',
       ...unlimited,
       ...this.#env,
       ...env,
