@@ -98,4 +98,4 @@ test('[R4] [H8] scenario 34b: 1,000 markReads race sends; at rest the cache equa
   expect(screen.told.older + screen.told.unlike).toBeGreaterThan(0);
   await plain.close();
   await screen.close();
-}, 120_000);
+}, 300_000);
