@@ -7,6 +7,7 @@ import pg from 'pg';
 export const LEASE_LOCK = 7_236_970_003;
 const takeWithinMs = 2_000;
 const retryEveryMs = 200;
+const endWithinMs = 1_000;
 
 export interface LeaseOptions {
   readonly url: string;
@@ -52,6 +53,7 @@ class Lease implements AsyncDisposable {
       connectionString: this.#options.url,
       application_name: this.#name,
       connectionTimeoutMillis: 5_000,
+      query_timeout: 5_000,
       keepAlive: true,
     });
     client.on('error', (error) => this.#options.onError?.(error));
@@ -85,7 +87,7 @@ class Lease implements AsyncDisposable {
         return;
       } catch {
         // the database is away; nobody else can take the lock there either
-        await this.#client?.end().catch(() => undefined);
+        await this.#end();
         await pause(retryEveryMs);
       }
     }
@@ -94,6 +96,14 @@ class Lease implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isHeld = false;
     this.#closing.abort();
-    await this.#client?.end().catch(() => undefined);
+    await this.#end();
+  }
+
+  /** Over a network that is gone no end is ever heard of. */
+  async #end(): Promise<void> {
+    const late = new AbortController();
+    const ended = this.#client?.end().catch(() => undefined);
+    await Promise.race([ended, pause(endWithinMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+    late.abort();
   }
 }

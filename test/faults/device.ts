@@ -272,6 +272,7 @@ export class Device implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended.abort();
-    await this.#socket.dispose();
+    // it may be on its way to a node that is no more
+    await Promise.resolve(this.#socket.dispose()).catch(() => undefined);
   }
 }

@@ -114,6 +114,8 @@ test.concurrent(
     await becomes(() => outcomeOf(behind.send(conv.id, 'again')), 'ok', 20_000);
     expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
     await isRight(ledger, client, 30_000);
+    // the connection that holds its lease is still one of the lost
+    expect(await node.process.kill('SIGTERM')).toMatchObject({ code: 0 });
   },
 );
 

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { expect, it, vi } from 'vitest';
 import { LEASE_LOCK, takeLease } from '../../src/store/lease.js';
 import { freshDatabase } from '../support/postgres.js';
+import { startProxy } from '../support/proxy.js';
 
 const lock = String(LEASE_LOCK);
 
@@ -42,6 +43,14 @@ it('[H6] without Redis there is one, with Redis any number, and never a mixture'
   expect(again).not.toBeNull();
   await again?.[Symbol.asyncDispose]();
 });
+
+it('[H6] a lease is given up in a moment although the network to the database is gone', async () => {
+  await using database = await freshDatabase();
+  await using network = await startProxy(() => database.url);
+  const lease = await takeLease({ url: network.through(database.url), shared: true, onLost: vi.fn() });
+  network.set('drop');
+  await lease?.[Symbol.asyncDispose]();
+}, 5_000);
 
 it('[H6] of many that start at once exactly one gets it', async () => {
   await using database = await freshDatabase();
