@@ -105,6 +105,7 @@ function sends(store: Store, pool: Pool): Record<string, Operation> {
     quote: null,
     mentions: [],
     markReadUpTo: null,
+    contactsOnly: false,
   };
   return {
     store: async ({ viewer, conv }) =>
@@ -113,7 +114,7 @@ function sends(store: Store, pool: Pool): Record<string, Operation> {
       callFunction(
         pool,
         'send',
-        `SELECT * FROM send_event($1, $2, $3, 0, 'DEVICE', $4, 'TEXT', true, $5, $6, NULL, '{}', NULL)`,
+        `SELECT * FROM send_event($1, $2, $3, 0, 'DEVICE', $4, 'TEXT', true, $5, $6, NULL, '{}', NULL, false)`,
         [conv, viewer.user, viewer.device, newClientId(), content, fingerprint],
       ),
     simplest: ({ viewer, conv }) =>

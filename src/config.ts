@@ -52,6 +52,7 @@ const environment = z.object({
   WS_QUERIES: flag.default(false),
   REDELIVERY_EVERY_MS: whole(100, 3_600_000).default(15_000),
   REDELIVERY_GRACE_MS: whole(0, 3_600_000).default(5_000),
+  CONTACTS_ONLY: flag.default(false),
   PULL_MEMBERS: whole(3, 1_000_000).default(501),
   MAX_GROUP_MEMBERS: whole(2, 100_000).default(500),
   DRAIN_MS: whole(0, 600_000).default(5_000),
@@ -71,6 +72,13 @@ export interface Limits {
   readonly maxMentions: number;
   readonly maxGroupMembers: number;
   readonly recallWindowMs: number;
+  readonly maxRemark: number;
+  readonly maxRequestText: number;
+  readonly maxNotice: number;
+  readonly maxAdmins: number;
+  readonly maxPins: number;
+  /** only contacts may open a direct conversation and write in it */
+  readonly contactsOnly: boolean;
 }
 
 /** `rate` per `perMs` in the long run, up to `burst` at once. */
@@ -166,19 +174,26 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     drainMs: data.DRAIN_MS,
     redelivery: { everyMs: data.REDELIVERY_EVERY_MS, graceMs: data.REDELIVERY_GRACE_MS },
     failpoint: data.TIDEMARK_FAILPOINT ?? null,
-    limits: { ...defaultLimits, recallWindowMs: data.RECALL_WINDOW_MS, maxGroupMembers: data.MAX_GROUP_MEMBERS },
-    delivery: { pullAt: data.PULL_MEMBERS, bothMs: 30_000, everyMs: 100 },
-    rates: {
-      send: { rate: data.SEND_RATE, perMs: 1_000, burst: data.SEND_BURST },
-      read: { rate: data.READ_RATE, perMs: 1_000, burst: data.READ_BURST },
-      ack: { rate: data.ACK_RATE, perMs: 1_000, burst: data.ACK_BURST },
-      connect: { rate: data.CONNECT_RATE, perMs: 60_000, burst: data.CONNECT_BURST },
+    limits: {
+      ...defaultLimits,
+      recallWindowMs: data.RECALL_WINDOW_MS,
+      maxGroupMembers: data.MAX_GROUP_MEMBERS,
+      contactsOnly: data.CONTACTS_ONLY,
     },
+    delivery: { pullAt: data.PULL_MEMBERS, bothMs: 30_000, everyMs: 100 },
+    rates: toRates(data),
     admission: toAdmission(data),
     maxSocketsPerDevice: data.MAX_SOCKETS_PER_DEVICE,
     wsQueries: data.WS_QUERIES,
   };
 }
+
+const toRates = (data: z.infer<typeof environment>): Rates => ({
+  send: { rate: data.SEND_RATE, perMs: 1_000, burst: data.SEND_BURST },
+  read: { rate: data.READ_RATE, perMs: 1_000, burst: data.READ_BURST },
+  ack: { rate: data.ACK_RATE, perMs: 1_000, burst: data.ACK_BURST },
+  connect: { rate: data.CONNECT_RATE, perMs: 60_000, burst: data.CONNECT_BURST },
+});
 
 const toAdmission = (data: z.infer<typeof environment>): AdmissionLimits => ({
   // shorter than the 3 s that connection_init has, and than clients wait
@@ -199,4 +214,10 @@ export const defaultLimits: Limits = {
   maxMentions: 50,
   maxGroupMembers: 500,
   recallWindowMs: 300_000,
+  maxRemark: 16,
+  maxRequestText: 255,
+  maxNotice: 2_048,
+  maxAdmins: 3,
+  maxPins: 5,
+  contactsOnly: false,
 };

@@ -79,6 +79,15 @@ export interface Conv {
   readonly joined: boolean;
   readonly muted: boolean;
   readonly role: Role | null;
+  readonly notice: string | null;
+  readonly avatarUrl: string | null;
+  /** only owner and admins may send */
+  readonly allMuted: boolean;
+  /** nobody may send */
+  readonly banned: boolean;
+  /** the viewer may not send until then */
+  readonly silencedUntil: Date | null;
+  readonly nickname: string | null;
   /** server time of the viewer's last visible event, of the creation before the first one */
   readonly activeAt: Date;
 }
@@ -86,6 +95,8 @@ export interface Conv {
 export interface Member {
   readonly user: UserId;
   readonly role: Role;
+  readonly nickname: string | null;
+  readonly silencedUntil: Date | null;
 }
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -108,6 +119,43 @@ export interface LogEvent {
   readonly recalled: boolean;
   /** of the recall event, if the viewer may see that one */
   readonly recalledBy: Seq | null;
+}
+
+/** How the user holds another; a tombstone when it is not active (C1). */
+export interface Contact {
+  readonly peer: UserId;
+  readonly active: boolean;
+  readonly since: Date;
+  readonly remark: string | null;
+  readonly muted: boolean;
+  readonly pinned: boolean;
+  /** the user has blocked the peer */
+  readonly blocked: boolean;
+}
+
+export type RequestState = 'PENDING' | 'ACCEPTED' | 'REFUSED' | 'WITHDRAWN';
+export interface ContactRequest {
+  readonly from: UserId;
+  readonly to: UserId;
+  readonly state: RequestState;
+  readonly text: string | null;
+  readonly requestedAt: Date;
+  readonly handledAt: Date | null;
+}
+
+/** Somebody who wants to be, or to add, a member of a group, as one viewer is shown it. */
+export interface JoinRequest {
+  readonly conv: ConvId;
+  readonly user: UserId;
+  /** the ordinary member who wanted to add them; null: they asked themselves */
+  readonly inviter: UserId | null;
+  readonly handler: UserId | null;
+  readonly state: RequestState;
+  readonly text: string | null;
+  readonly requestedAt: Date;
+  readonly handledAt: Date | null;
+  /** false: the viewer handled such requests and does no longer; nothing of it may be shown */
+  readonly shown: boolean;
 }
 
 export interface Badge {
@@ -161,6 +209,21 @@ export interface ConvHint extends HintOrigin {
   readonly kind: 'conv';
   readonly contentType: string;
 }
+/** Which row of the user's own state it is: how they hold another, a contact request, a request to join. */
+export type ChangeAbout =
+  | { readonly type: 'contact'; readonly peer: UserId }
+  | { readonly type: 'contactRequest'; readonly from: UserId; readonly to: UserId }
+  | { readonly type: 'joinRequest'; readonly conv: ConvId; readonly user: UserId };
+/** "A contact or a request of yours changed" (C1): where it is found, by `changes` too. */
+export interface ChangeHint {
+  readonly kind: 'change';
+  readonly conversationType: 'NONE';
+  readonly contentType: string;
+  readonly about: ChangeAbout;
+  /** the number of this change */
+  readonly change: number;
+  readonly originDevice: DeviceId | null;
+}
 /** Control, never shown to a client: the sockets of this device below this epoch must close (I4). */
 export interface DeviceHint {
   readonly kind: 'device';
@@ -175,7 +238,7 @@ export interface ModeHint {
   readonly conv: ConvId;
 }
 /** What a client may be told. */
-export type Hint = MessageHint | ReadHint | ConvHint;
+export type Hint = MessageHint | ReadHint | ConvHint | ChangeHint;
 /** What travels on the bus. */
 export type BusHint = Hint | DeviceHint | ModeHint;
 /** Whether this is news for a client, not for the node that it is connected to. */

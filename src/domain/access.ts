@@ -44,6 +44,19 @@ const permissions = {
   addMembers: ['OWNER', 'ADMIN'],
   removeMember: ['OWNER', 'ADMIN'],
   leave: ['ADMIN', 'MEMBER'],
+  askToAdd: ['OWNER', 'ADMIN', 'MEMBER'],
+  setNickname: ['OWNER', 'ADMIN', 'MEMBER'],
+  updateConv: ['OWNER', 'ADMIN'],
+  muteAll: ['OWNER', 'ADMIN'],
+  muteMember: ['OWNER', 'ADMIN'],
+  pinEvent: ['OWNER', 'ADMIN'],
+  unpinEvent: ['OWNER', 'ADMIN'],
+  approveJoin: ['OWNER', 'ADMIN'],
+  refuseJoin: ['OWNER', 'ADMIN'],
+  setRole: ['OWNER'],
+  transferConv: ['OWNER'],
+  dissolveConv: ['OWNER'],
+  banConv: [],
 } as const satisfies Record<string, readonly Role[]>;
 
 export const directForEver = 'a direct conversation has its two members for ever';
@@ -67,10 +80,13 @@ export function requireMay(
   return conv;
 }
 
-/** Whom an actor may remove: owner and service anyone but the owner, an admin ordinary members (M7). */
-export function requireMayRemove(viewer: Viewer, actor: Membership | undefined, target: Membership): void {
-  if (target.role === 'OWNER') throw forbidden('the owner cannot be removed');
+export const isLeader = (member: Membership | undefined): boolean =>
+  member?.role === 'OWNER' || member?.role === 'ADMIN';
+
+/** On whom an actor may act: owner and service on anyone but the owner, an admin on ordinary members (M7). */
+export function requireMayActOn(viewer: Viewer, actor: Membership | undefined, target: Membership): void {
+  if (target.role === 'OWNER') throw forbidden('nobody may do this to the owner');
   if (viewer.kind !== 'service' && actor?.role === 'ADMIN' && target.role === 'ADMIN') {
-    throw forbidden('an admin may not remove an admin');
+    throw forbidden('an admin may not do this to an admin');
   }
 }

@@ -1,5 +1,5 @@
 // The changes feed: what changed in the viewer's own state since a cursor, page by page, each row as it is now (C1–C3).
-import type { Conv, Viewer } from '../model.js';
+import type { ChangeAbout, Contact, ContactRequest, Conv, JoinRequest, UserId, Viewer } from '../model.js';
 import type { Look } from '../store/conversations.js';
 import type { Tx } from '../store/store.js';
 import { requirePerson, toLook } from './access.js';
@@ -7,21 +7,61 @@ import type { Deps } from './deps.js';
 import { badInput } from './errors.js';
 import { fromOpaque, requireFirst, toOpaque } from './input.js';
 
-/** One row of the user's own state. A conversation that was left is one whose `joined` is false: the tombstone. */
-export interface Change {
-  readonly kind: 'conv';
-  /** the number of the row's last change: no two rows of a user have the same */
-  readonly number: number;
-  readonly conv: Conv;
-}
+/**
+ * One row of the user's own state. Nothing is removed (C1): a conversation that was left has `joined` false, a contact that was
+ * deleted `active` false, a request that the viewer handles no longer `shown` false.
+ */
+export type ChangedRow =
+  | { readonly kind: 'conv'; readonly conv: Conv }
+  | { readonly kind: 'contact'; readonly contact: Contact }
+  | { readonly kind: 'contactRequest'; readonly contactRequest: ContactRequest }
+  | { readonly kind: 'joinRequest'; readonly joinRequest: JoinRequest };
+/** With the number of its last change: no two rows of a user have the same. */
+export type Change = ChangedRow & { readonly number: number };
+
 /** A kind of rows that bear change numbers: at most `limit` of them above `after`, ascending. */
 type Source = (tx: Tx, look: Look, after: number, limit: number) => Promise<Change[]>;
 
-const convs: Source = async (tx, look, after, limit) => {
-  const found = await tx.changes.convs(look, after, limit);
-  return found.map(({ change, ...conv }) => ({ kind: 'conv', number: change, conv }));
-};
-const sources: readonly Source[] = [convs];
+const sources: readonly Source[] = [
+  async (tx, look, after, limit) =>
+    (await tx.changes.convs(look, after, limit)).map(({ change, ...conv }) => ({ kind: 'conv', number: change, conv })),
+  async (tx, { user }, after, limit) =>
+    (await tx.changes.contacts(user, after, limit)).map(({ change, ...contact }) => ({
+      kind: 'contact',
+      number: change,
+      contact,
+    })),
+  async (tx, { user }, after, limit) =>
+    (await tx.changes.contactRequests(user, after, limit)).map(({ change, ...contactRequest }) => ({
+      kind: 'contactRequest',
+      number: change,
+      contactRequest,
+    })),
+  async (tx, { user }, after, limit) =>
+    (await tx.changes.joinRequests(user, after, limit)).map(({ change, ...joinRequest }) => ({
+      kind: 'joinRequest',
+      number: change,
+      joinRequest,
+    })),
+];
+
+/** The row that a hint speaks of, as it is now. */
+export async function changedRow({ loads }: Deps, user: UserId, about: ChangeAbout): Promise<ChangedRow | null> {
+  switch (about.type) {
+    case 'contact': {
+      const contact = await loads.contact({ user, peer: about.peer });
+      return contact && { kind: 'contact', contact };
+    }
+    case 'contactRequest': {
+      const contactRequest = await loads.contactRequest(about);
+      return contactRequest && { kind: 'contactRequest', contactRequest };
+    }
+    case 'joinRequest': {
+      const joinRequest = await loads.joinRequest({ viewer: user, conv: about.conv, user: about.user });
+      return joinRequest && { kind: 'joinRequest', joinRequest };
+    }
+  }
+}
 
 export interface ChangePage {
   readonly items: readonly Change[];

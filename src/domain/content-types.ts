@@ -52,6 +52,7 @@ interface ContentType {
 }
 const sent = (about: string): ContentType => ({ kind: 'MESSAGE', counts: true, about });
 const membership = (about: string): ContentType => ({ kind: 'MEMBERSHIP', counts: false, about });
+const notice = (about: string): ContentType => ({ kind: 'NOTICE', counts: false, about });
 const told = (about: string): ContentType => ({ kind: null, counts: false, about });
 
 export const contentTypes = {
@@ -70,8 +71,39 @@ export const contentTypes = {
   MEMBER_QUIT: membership('{ users }: the sender left; the last event they see'),
   MEMBER_KICK: membership('{ users }: these were removed; the last event they see'),
   RECALL: { kind: 'RECALL', counts: false, about: 'no content; `target` is the recalled event' },
+  GROUP_INFO_UPDATE: notice('{ avatarUrl? joinPolicy? historyVisible? }: what is new of the group'),
+  NAME_UPDATE: notice('{ title }: the group’s new name'),
+  NOTICE_UPDATE: notice('{ notice }: the group’s new notice; null: none'),
+  OWNER_TRANSFER: notice('{ from to }: user ids'),
+  ADMIN_ADD: notice('{ users }: admins from here on'),
+  ADMIN_REMOVE: notice('{ users }: ordinary members from here on'),
+  MEMBER_MUTED: notice('{ users until }: may not send until then'),
+  MEMBER_UNMUTED: notice('{ users }: may send again'),
+  GROUP_MUTED: notice('no content: only owner and admins may send'),
+  GROUP_UNMUTED: notice('no content: all may send again'),
+  GROUP_BANNED: notice('{ banned }: nobody may send, or all may again; by the service'),
+  GROUP_DISSOLVE: membership('no content: the end of the group, the last event that anyone sees'),
+  MESSAGE_PIN: notice('{ seq }: pinned'),
+  MESSAGE_UNPIN: notice('{ seq }: no longer pinned'),
+  FRIEND_ADD: { kind: 'NOTICE', counts: false, about: '{ users }: the two are contacts from here on' },
   READ: told('the viewer’s own read position rose'),
   DIRECT_CREATE: told('a direct conversation with the viewer was opened'),
+  FRIEND_REQUEST_RECEIVED: told('somebody asks to be a contact; the asker’s own devices are told too'),
+  FRIEND_REQUEST_APPROVED: told('a contact request was accepted; both are told'),
+  FRIEND_REQUEST_REJECTED: told('a contact request was refused; both are told'),
+  FRIEND_REQUEST_WITHDRAWN: told('a contact request was taken back; both are told'),
+  FRIEND_DELETE: told('the viewer deleted a contact; the other is not told'),
+  FRIEND_BLOCK: told('the viewer blocked a user; the other is not told'),
+  FRIEND_UNBLOCK: told('the viewer unblocked a user; the other is not told'),
+  FRIEND_UPDATE: told('the viewer’s own remark, mute or pin of a contact'),
+  FRIEND_INFO_UPDATED: told('the name or picture of a contact changed'),
+  GROUP_REQUEST_RECEIVED: told(
+    'somebody asks to join, or to add somebody; owner, admins, applicant and inviter are told',
+  ),
+  GROUP_REQUEST_APPROVED: told('a request to join was approved; the same are told'),
+  GROUP_REQUEST_REJECTED: told('a request to join was refused; the same are told'),
+  GROUP_REQUEST_WITHDRAWN: told('the viewer handles the requests of a group no longer'),
+  MEMBER_NICKNAME_UPDATE: told('a member’s name in the group; see the members'),
   MEMBER_SETTING_UPDATE: told('the viewer’s own settings of a conversation changed'),
 } as const satisfies Record<string, ContentType>;
 

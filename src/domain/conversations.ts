@@ -14,11 +14,11 @@ import type { Tx } from '../store/store.js';
 import { requireCurrent, requirePerson, toLook } from './access.js';
 import { commit, type Tell } from './commit.js';
 import type { Deps } from './deps.js';
+import { byBytes, openDirect } from './direct.js';
 import { DomainError, badInput, notMember, overLimit } from './errors.js';
 import { fingerprintOf, fromOpaque, requireClientId, requireConvId, requireFirst, requireShort } from './input.js';
 import { requireUserId, requireUsers, toOpaque } from './input.js';
-import { tellOfMembership } from './membership-hints.js';
-import type { ConvAnswer } from './memberships.js';
+import { tellOfSystemEvent, type ConvAnswer } from './scene.js';
 
 /** The conversation as the viewer sees it; the service key by itself sees it as nobody in particular. */
 export async function conv(deps: Deps, viewer: Viewer, id: ConvId): Promise<Conv> {
@@ -101,13 +101,17 @@ export async function createConv(deps: Deps, viewer: Viewer, input: CreateConvIn
       throw new DomainError('IDEMPOTENCY_CONFLICT', 'this clientId made another conversation');
     }
     const users = [wish.creator, ...wish.others];
-    const changes = await tx.clock.touch(users);
+    const known = await tx.clock.lockUsers(users);
     await requireCurrent(tx, viewer); // after the wait for the users' locks (I5)
-    const stranger = users.find((user) => !changes.has(user));
+    const stranger = users.find((user) => !known.has(user));
     if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
     await deps.failpoint('after lock');
-    const open = wish.type === 'DIRECT' ? openDirect : openGroup;
-    const answer = await open({ deps, tx, tell, viewer, changes }, wish);
+    const answer =
+      wish.type === 'DIRECT'
+        ? await openDirect(tx, tell, viewer, [wish.creator, wish.others[0] ?? wish.creator], {
+            contactsOnly: deps.limits.contactsOnly && viewer.kind !== 'service',
+          })
+        : await openGroup({ deps, tx, tell, viewer, changes: await tx.clock.touch(users) }, wish);
     await tx.conversations.rememberKey(wish.creator, clientId, answer.conv, fingerprint);
     return answer;
   });
@@ -140,33 +144,13 @@ function requireWish(deps: Deps, viewer: Viewer, input: CreateConvInput): Wish {
   return { ...wish, joinPolicy: input.joinPolicy ?? 'INVITE' };
 }
 
-/** The order that the database has for ids (COLLATE "C"): UTF-16's differs beyond the basic plane. */
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
-
-/** What both ways of opening need; every user of the wish was touched, and has a member row to come. */
+/** Every user of the wish was touched, and has a member row to come. */
 interface Opening {
   readonly deps: Deps;
   readonly tx: Tx;
   readonly tell: Tell;
   readonly viewer: Viewer;
   readonly changes: ReadonlyMap<UserId, number>;
-}
-
-/** One per pair, whoever opens first; empty, both periods from 1 (M6). A race for the pair is decided by its unique index. */
-async function openDirect({ tx, tell, viewer, changes }: Opening, { creator, others }: Wish): Promise<ConvAnswer> {
-  const [low = creator, high = creator] = [creator, ...others].toSorted(byBytes);
-  const found = await tx.conversations.findDirect([low, high]);
-  if (found) return { conv: found, duplicate: true };
-  const id = uuidv7() as ConvId;
-  const rest = { title: null, joinPolicy: 'INVITE', historyVisible: false } as const;
-  await tx.conversations.insert({ id, type: 'DIRECT', direct: [low, high], ...rest });
-  await tx.memberships.open(id, [low, high], 'MEMBER', 1);
-  const originDevice = deviceOf(viewer)?.device ?? null;
-  const hint = { kind: 'conv', conv: id, conversationType: 'DIRECT', contentType: 'DIRECT_CREATE' } as const;
-  for (const [user, change] of changes) {
-    tell([user], { ...hint, originDevice: user === creator ? originDevice : null, change });
-  }
-  return { conv: id, duplicate: false };
 }
 
 async function openGroup({ deps, tx, tell, viewer, changes }: Opening, wish: Wish): Promise<ConvAnswer> {
@@ -182,7 +166,8 @@ async function openGroup({ deps, tx, tell, viewer, changes }: Opening, wish: Wis
     await tx.memberships.open(id, others, 'MEMBER', seq);
   }
   const contentType = others.length > 0 ? 'MEMBER_INVITE' : 'GROUP_CREATE';
-  await tellOfMembership(deps, { tx, tell, viewer, conv: { id, type }, seq, contentType, changes });
+  const told = { tx, tell, viewer, conv: { id, type }, seq, kind: 'MEMBERSHIP', contentType, changes } as const;
+  await tellOfSystemEvent(deps, told);
   return { conv: id, duplicate: false };
 }
 

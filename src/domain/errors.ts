@@ -78,6 +78,10 @@ export const toUnavailable = (error: unknown): DomainError | null =>
 export const staleInstall = (installEpoch: number) =>
   new DomainError('STALE_INSTALL', 'this credential is of an earlier install of the device', { installEpoch });
 
+export const blocked = () => new DomainError('BLOCKED', 'the other user has blocked the viewer');
+/** Somebody else was first: what holds now. */
+export const conflict = (outcome: string) => new DomainError('CONFLICT', `it is ${outcome} already`, { outcome });
+
 /** A refusal that a database function decided under the lock, as the error that the client sees. */
 export function refusal(status: string, facts: { readonly head?: number | null } = {}): DomainError {
   const [name = '', epoch] = status.split(' ');
@@ -94,6 +98,16 @@ export function refusal(status: string, facts: { readonly head?: number | null }
       return new DomainError('IDEMPOTENCY_CONFLICT', 'this clientId was used for something else');
     case 'bad_quote':
       return badInput('the quoted event is not visible to the sender, is recalled, or is no message');
+    case 'banned':
+      return forbidden('the service has closed this conversation to messages');
+    case 'reader':
+      return forbidden('only owner and admins write in a channel');
+    case 'muted':
+      return new DomainError('MUTED', 'the viewer may not send here now; see allMuted and silencedUntil');
+    case 'blocked':
+      return blocked();
+    case 'no_contact':
+      return forbidden('only contacts may write to each other here');
     case 'not_recallable':
       return new DomainError('NOT_RECALLABLE', 'this viewer cannot recall that event');
     default:

@@ -1,7 +1,7 @@
 // A subscriber's hints: from the mailbox, with what was selected beyond them loaded as each item is sent (H1), and never
 // lower than what the same socket was sent before (H8).
 import { Mailbox } from '../hints/mailbox.js';
-import type { Conv, Hint, LogEvent, Resync, UserId, Viewer } from '../model.js';
+import type { ChangeHint, Conv, Hint, LogEvent, Resync, UserId, Viewer } from '../model.js';
 import { requireDevice, toLook } from './access.js';
 import type { Connection, Numbers } from './connections.js';
 import type { Deps } from './deps.js';
@@ -14,14 +14,19 @@ export interface Selected {
   readonly event: boolean;
   readonly target: boolean;
 }
+/** What happened to contacts: its fields are loaded as they are resolved. */
+export interface ChangeItem {
+  readonly hint: ChangeHint;
+}
+type ConvHints = Exclude<Hint, ChangeHint>;
 /** A hint as it is sent. `conv` holds at least the selected fields. */
 export interface HintItem {
-  readonly hint: Hint;
+  readonly hint: ConvHints;
   readonly conv: Pick<Conv, 'id'> & Partial<Conv>;
   readonly event: LogEvent | null;
   readonly target: LogEvent | null;
 }
-export type SentItem = HintItem | Resync;
+export type SentItem = HintItem | ChangeItem | Resync;
 
 const known = {
   message: new Set(['__typename', 'id', 'type', 'head']),
@@ -33,7 +38,7 @@ export interface Subscription {
   /** the field subscribed to */
   readonly field: string;
   readonly accepts: (hint: Hint) => boolean;
-  readonly selected: Readonly<Record<Hint['kind'], Selected>>;
+  readonly selected: Readonly<Record<ConvHints['kind'], Selected>>;
 }
 
 /** Live once this resolves: the bus has acknowledged, and the first item is a resync (H2). */
@@ -74,7 +79,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   readonly #deps: Deps;
   readonly #connection: Connection;
   readonly #mailbox: Mailbox;
-  readonly #selected: Readonly<Record<Hint['kind'], Selected>>;
+  readonly #selected: Readonly<Record<ConvHints['kind'], Selected>>;
   #giveBack: (() => void) | null = null;
   #closed = false;
 
@@ -82,7 +87,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     deps: Deps,
     connection: Connection,
     mailbox: Mailbox,
-    selected: Readonly<Record<Hint['kind'], Selected>>,
+    selected: Readonly<Record<ConvHints['kind'], Selected>>,
   ) {
     this.#deps = deps;
     this.#connection = connection;
@@ -141,7 +146,8 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     this.#giveBack = null;
   }
 
-  async #prepare(hint: Hint): Promise<HintItem> {
+  async #prepare(hint: Hint): Promise<HintItem | ChangeItem> {
+    if (hint.kind === 'change') return { hint };
     const { viewer } = this.#connection;
     const { loads } = this.#deps;
     const selected = this.#selected[hint.kind];
@@ -156,7 +162,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     return this.#inOrder({ hint, conv: conv ?? fromHint(hint), event: seen, target });
   }
 
-  #needsConv(hint: Hint): boolean {
+  #needsConv(hint: ConvHints): boolean {
     for (const field of this.#selected[hint.kind].conv) if (!known[hint.kind].has(field)) return true;
     return false;
   }
@@ -182,7 +188,7 @@ function withoutForeignDevice(hint: Hint, user: UserId): Hint {
   return hint.kind === 'message' && hint.sender !== user ? { ...hint, originDevice: null } : hint;
 }
 
-function fromHint(hint: Hint): HintItem['conv'] {
+function fromHint(hint: ConvHints): HintItem['conv'] {
   const base = { id: hint.conv, type: hint.conversationType };
   if (hint.kind === 'message') return { ...base, head: hint.head };
   return hint.kind === 'read' ? { ...base, head: hint.head, read: hint.read, unread: hint.unread } : base;
@@ -198,7 +204,7 @@ function numbersOf({ hint, conv }: HintItem, choose: (...of: number[]) => number
   };
 }
 
-function raised(hint: Hint, { head, read, unread }: Conv): Hint {
+function raised(hint: ConvHints, { head, read, unread }: Conv): ConvHints {
   if (hint.kind === 'conv') return hint;
   return hint.kind === 'message' ? { ...hint, head } : { ...hint, head, read, unread };
 }

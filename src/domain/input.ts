@@ -40,6 +40,15 @@ export function requireShort(value: string, name: string, max: number): string {
   return value;
 }
 
+/** Text of several lines, 1 to `max` characters. */
+export function requireText(value: string, name: string, max: number): string {
+  const length = Array.from(value).length;
+  if (value.trim() === '') throw badInput(`${name} is blank`);
+  if (length > max) throw overLimit(name, max, 'characters');
+  if (!isStorable(value)) throw badInput(`${name} has a NUL or half a character in it`);
+  return value;
+}
+
 export const requireClientId = (value: string): string => requireShort(value, 'clientId', 64);
 
 export function requireUrl(value: string, name: string, max: number): string {

@@ -1,49 +1,15 @@
 // Who is in a conversation: adding, removing, joining, leaving (M2–M7). Every decision is taken after the conversation's lock
 // is held, and every change is one event that its subjects see: the first of their period or the last.
-import { viaOf, type ConvId, type Member, type Page, type UserId, type Viewer } from '../model.js';
+import { type ConvId, type Member, type Page, type UserId, type Viewer } from '../model.js';
 import type { LockedConv } from '../store/clock.js';
-import type { Membership } from '../store/memberships.js';
 import type { Tx } from '../store/store.js';
-import { directForEver, requireCurrent, requireMay, requireMayRemove, requirePerson } from './access.js';
-import { commit, type Tell } from './commit.js';
+import { directForEver, isLeader, requireMay, requireMayActOn, requirePerson } from './access.js';
+import type { Tell } from './commit.js';
 import type { Deps } from './deps.js';
 import { badInput, forbidden, notMember, overLimit } from './errors.js';
 import { requireConvId, requireFirst, requireUserId, requireUsers } from './input.js';
-import { tellOfMembership } from './membership-hints.js';
-
-export interface ConvAnswer {
-  readonly conv: ConvId;
-  readonly duplicate: boolean;
-}
-
-/** What a membership change knows once the lock is held: all of it is fresh (M5). */
-interface Scene {
-  readonly tx: Tx;
-  readonly tell: Tell;
-  readonly conv: LockedConv | null;
-  readonly actor: Membership | undefined;
-  readonly members: ReadonlyMap<UserId, Membership>;
-}
-
-async function underLock(
-  deps: Deps,
-  viewer: Viewer,
-  id: ConvId,
-  subjects: readonly UserId[],
-  change: (scene: Scene) => Promise<void>,
-): Promise<ConvAnswer> {
-  await commit(deps, async (tx, tell) => {
-    const conv = await tx.clock.lock(id);
-    await deps.failpoint('after lock');
-    await requireCurrent(tx, viewer);
-    const self = viewer.kind === 'service' ? [] : [viewer.user];
-    const members = await tx.memberships.of(id, [...self, ...subjects]);
-    const [me] = self;
-    await change({ tx, tell, conv, members, actor: me === undefined ? undefined : members.get(me) });
-    await requireCurrent(tx, viewer); // again: the change may have waited for users (I5)
-  });
-  return { conv: id, duplicate: false };
-}
+import { answerRequest, askToAdd, settleRequests, withdrawRequests, type JoinRequestAnswer } from './join-requests.js';
+import { appendSystemEvent, tellOfSystemEvent, underLock, type ConvAnswer, type Scene } from './scene.js';
 
 export async function addMembers(
   deps: Deps,
@@ -54,8 +20,12 @@ export async function addMembers(
   const users = requireUsers(input.users, 'users', deps.limits.maxBatch);
   if (users.length === 0) throw badInput('users is empty');
   return underLock(deps, viewer, id, users, async (scene) => {
-    const conv = requireMay('addMembers', viewer, scene.conv, scene.actor);
     const fresh = users.filter((user) => scene.members.get(user)?.joined !== true);
+    if (scene.conv?.joinPolicy === 'APPROVAL' && scene.actor?.role === 'MEMBER') {
+      await askToAdd(viewer, scene, requireMay('askToAdd', viewer, scene.conv, scene.actor), fresh);
+      return;
+    }
+    const conv = requireMay('addMembers', viewer, scene.conv, scene.actor);
     await enter(deps, viewer, scene, conv, fresh, 'MEMBER_INVITE');
   });
 }
@@ -75,6 +45,16 @@ export async function join(deps: Deps, viewer: Viewer, input: { conv: string }):
   });
 }
 
+/** Lets in who asked; that answers the request. */
+export const approveJoin = (
+  deps: Deps,
+  viewer: Viewer,
+  input: { readonly conv: string; readonly user: string },
+): Promise<JoinRequestAnswer> =>
+  answerRequest(deps, viewer, input, (scene, conv, { user, inviter }) =>
+    enter(deps, viewer, scene, conv, [user], inviter === null ? 'MEMBER_ENTER' : 'MEMBER_INVITE'),
+  );
+
 export async function removeMember(
   deps: Deps,
   viewer: Viewer,
@@ -87,7 +67,7 @@ export async function removeMember(
     const conv = requireMay('removeMember', viewer, scene.conv, scene.actor);
     const target = scene.members.get(user);
     if (target?.joined !== true) return;
-    requireMayRemove(viewer, scene.actor, target);
+    requireMayActOn(viewer, scene.actor, target);
     await exit(deps, viewer, scene, conv, user, 'MEMBER_KICK');
   });
 }
@@ -107,22 +87,22 @@ export async function leave(deps: Deps, viewer: Viewer, input: { conv: string })
 async function enter(
   deps: Deps,
   viewer: Viewer,
-  { tx, tell }: Scene,
+  scene: Scene,
   conv: LockedConv,
   users: readonly UserId[],
   contentType: 'MEMBER_INVITE' | 'MEMBER_ENTER',
 ): Promise<void> {
   if (users.length === 0) return;
+  const { tx, tell } = scene;
   const { maxGroupMembers } = deps.limits;
   if (conv.memberCount + users.length > maxGroupMembers) throw overLimit('a group', maxGroupMembers, 'members');
+  await settleRequests(viewer, scene, conv, users);
   const changes = await tx.clock.touch(users);
   const stranger = users.find((user) => !changes.has(user));
   if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
-  const sender = viewer.kind === 'service' ? null : viewer.user;
-  const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users } } as const;
-  const seq = await tx.clock.append(conv.id, event);
+  const seq = await appendSystemEvent(tx, viewer, conv, { kind: 'MEMBERSHIP', contentType, content: { users } });
   await tx.memberships.open(conv.id, users, 'MEMBER', seq);
-  await tellOfMembership(deps, { tx, tell, viewer, conv, seq, contentType, changes });
+  await tellOfSystemEvent(deps, { tx, tell, viewer, conv, seq, kind: 'MEMBERSHIP', contentType, changes });
   if (conv.historyVisible) await tellOfReads(tx, tell, viewer, conv, changes);
 }
 
@@ -152,17 +132,21 @@ async function tellOfReads(
 async function exit(
   deps: Deps,
   viewer: Viewer,
-  { tx, tell }: Scene,
+  scene: Scene,
   conv: LockedConv,
   user: UserId,
   contentType: 'MEMBER_QUIT' | 'MEMBER_KICK',
 ): Promise<void> {
+  const { tx, tell } = scene;
   const changes = await tx.clock.touch([user]);
-  const sender = viewer.kind === 'service' ? null : viewer.user;
-  const event = { kind: 'MEMBERSHIP', contentType, sender, via: viaOf(viewer), content: { users: [user] } } as const;
-  const seq = await tx.clock.append(conv.id, event);
+  const seq = await appendSystemEvent(tx, viewer, conv, {
+    kind: 'MEMBERSHIP',
+    contentType,
+    content: { users: [user] },
+  });
   await tx.memberships.close(conv.id, [user], seq);
-  await tellOfMembership(deps, { tx, tell, viewer, conv, seq, contentType, changes });
+  await tellOfSystemEvent(deps, { tx, tell, viewer, conv, seq, kind: 'MEMBERSHIP', contentType, changes });
+  if (isLeader(scene.members.get(user))) await withdrawRequests(scene, conv.id, user);
 }
 
 /** The members now, by user id. A former member has left the room: for them it is empty. */

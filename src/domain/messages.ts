@@ -63,6 +63,7 @@ function requireMessage(deps: Deps, input: SendInput) {
     quote,
     mentions,
     markReadUpTo: input.markReadUpTo ?? null,
+    contactsOnly: deps.limits.contactsOnly,
   };
 }
 

@@ -3,7 +3,8 @@
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import type { DeviceId, Hint } from '../model.js';
-import type { ChangedConv, HintedEvent } from '../store/redelivery.js';
+import type { ChangedConv, ChangedRow, HintedEvent } from '../store/redelivery.js';
+import type { ContentTypeName } from './content-types.js';
 import type { Connection, Connections } from './connections.js';
 import type { Deps } from './deps.js';
 import type { Missed } from './heard-changes.js';
@@ -64,14 +65,22 @@ export class Redelivery implements AsyncDisposable {
     const now = await changes.numbers(heard.users);
     const missed = heard.missed();
     const named = missed.flatMap(({ user, numbers }) => (numbers?.[0] === undefined ? [] : { user, from: numbers[0] }));
-    const rows = named.length > 0 ? await redelivery.changed(named, maxChanged + 1, windowMs) : [];
+    const rows: (ChangedConv | ChangedRow)[] = [];
+    if (named.length > 0) {
+      rows.push(...(await redelivery.changed(named, maxChanged + 1, windowMs)));
+      rows.push(...(await redelivery.changedRows(named, maxChanged + 1)));
+    }
     const changed = groupsBy(rows, ({ user }) => user);
     const byUser = groupsBy(open, ({ viewer }) => viewer.user);
     for (const each of missed) this.#tellOfChanges(byUser.get(each.user) ?? [], each, changed.get(each.user) ?? []);
     heard.advance(now);
   }
 
-  #tellOfChanges(connections: readonly Connection[], { user, numbers }: Missed, rows: readonly ChangedConv[]): void {
+  #tellOfChanges(
+    connections: readonly Connection[],
+    { user, numbers }: Missed,
+    rows: readonly (ChangedConv | ChangedRow)[],
+  ): void {
     if (numbers === null || rows.length > maxChanged) {
       for (const { sinks } of connections) for (const sink of sinks) sink.resync('BUS');
       this.#deps.metrics.hintRedelivered();
@@ -131,7 +140,7 @@ function groupsBy<K, V>(values: readonly V[], keyOf: (value: V) => K): Map<K, V[
  * The rows whose numbers were missed. A number that no row bears any more was of a row that has changed again since, with
  * perhaps another kind of change: every row with a larger number may be that one.
  */
-function lost(numbers: readonly number[], rows: readonly ChangedConv[]): ChangedConv[] {
+function lost<Row extends { readonly change: number }>(numbers: readonly number[], rows: readonly Row[]): Row[] {
   const borne = new Set(rows.map(({ change }) => change));
   const [overwritten = Infinity] = numbers.filter((number) => !borne.has(number));
   const missed = new Set(numbers);
@@ -139,13 +148,31 @@ function lost(numbers: readonly number[], rows: readonly ChangedConv[]): Changed
 }
 
 /** A row does not say which of its parts has changed: all of them are told, as they are now. */
-function hintsOf({ conv, conversationType, head, read, unread, change, event }: ChangedConv): Hint[] {
+function hintsOf(row: ChangedConv | ChangedRow): Hint[] {
+  if ('about' in row) {
+    const { about, change } = row;
+    return [{ kind: 'change', conversationType: 'NONE', contentType: newsOf(row), about, change, originDevice: null }];
+  }
+  const { conv, conversationType, head, read, unread, change, event } = row;
   const about = { conv, conversationType, originDevice: null, change } as const;
   return [
     ...(event ? [messageHint({ conv, conversationType, head: event.seq }, event, change)] : []),
     { kind: 'read', ...about, read, unread, head },
     { kind: 'conv', ...about, contentType: 'MEMBER_SETTING_UPDATE' },
   ];
+}
+
+const answers = { PENDING: 'RECEIVED', ACCEPTED: 'APPROVED', REFUSED: 'REJECTED', WITHDRAWN: 'WITHDRAWN' } as const;
+
+function newsOf({ about, state }: ChangedRow): ContentTypeName {
+  switch (about.type) {
+    case 'contact':
+      return 'FRIEND_UPDATE';
+    case 'contactRequest':
+      return `FRIEND_REQUEST_${answers[state ?? 'WITHDRAWN']}`;
+    case 'joinRequest':
+      return `GROUP_REQUEST_${answers[state ?? 'WITHDRAWN']}`;
+  }
 }
 
 function messageHint(

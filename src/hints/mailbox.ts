@@ -6,6 +6,8 @@ import type { ReadHint, Resync, ResyncReason } from '../model.js';
 import type { HintSink } from './bus.js';
 
 const MAX_RECALLED_TARGETS = 32;
+/** where hints wait that are of no conversation */
+const NO_CONV = 'none';
 
 export interface MailboxOptions {
   /** the item that is there before any hint (H2) */
@@ -26,7 +28,7 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
   readonly #onClose: (() => void) | undefined;
   readonly #metrics: Metrics | undefined;
   /** Both levels in the order of their turn: a conversation's oldest change first, then the next conversation. */
-  readonly #convs = new Map<ConvId, Map<string, Hint>>();
+  readonly #convs = new Map<ConvId | typeof NO_CONV, Map<string, Hint>>();
   #slots = 0;
   #resync: Resync | null;
   #closed = false;
@@ -47,9 +49,10 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
 
   hint(hint: BusHint): void {
     if (this.#closed || !isForClients(hint) || !this.#accepts(hint)) return;
-    const slots = this.#convs.get(hint.conv) ?? new Map<string, Hint>();
+    const conv = hint.kind === 'change' ? NO_CONV : hint.conv;
+    const slots = this.#convs.get(conv) ?? new Map<string, Hint>();
     const isMerged = coalesce(slots, hint);
-    this.#convs.set(hint.conv, slots);
+    this.#convs.set(conv, slots);
     if (isMerged) this.#metrics?.hintCoalesced();
     else this.#slots++;
     if (this.#slots > this.#maxSlots || recalledTargets(slots) > MAX_RECALLED_TARGETS) this.#overflow();
@@ -145,6 +148,7 @@ export function coalesce<H extends Hint>(slots: Map<string, H>, hint: H): boolea
 
 /** A message hint never takes the place of another kind; every recalled target has its own. */
 function slotOf(hint: Hint): string {
+  if (hint.kind === 'change') return JSON.stringify(hint.about);
   if (hint.kind !== 'message') return hint.kind;
   return hint.eventKind === 'RECALL' ? `RECALL ${String(hint.target ?? hint.seq)}` : hint.eventKind;
 }

@@ -37,6 +37,13 @@ const FIELDS: { readonly [K in BusHint['kind']]: Fields<Extract<BusHint, { kind:
   },
   read: { ...origin, read: count, unread: count, head: count },
   conv: { ...origin, contentType: text },
+  change: {
+    conversationType: oneOf('NONE'),
+    contentType: text,
+    about: (value) => isRecord(value) && Object.values(value).every(text),
+    change: count,
+    originDevice: orNull(text),
+  },
   mode: { conv: text },
   device: { device: text, installEpoch: count, reason: oneOf('REVOKED', 'STALE_INSTALL') },
 };

@@ -1,19 +1,74 @@
-// The changes feed.
-import { changes, type Change, type ChangePage } from '../domain/changes.js';
+// The changes feed, and the hint that something new is in it.
+import { changedRow, changes, type ChangedRow, type ChangePage } from '../domain/changes.js';
+import type { ContentTypeName } from '../domain/content-types.js';
+import type { ChangeItem } from '../domain/hints.js';
 import { builder, priced } from './builder.js';
+import { contact, contactRequest } from './contacts.js';
+import { contentType } from './content-types.js';
 import { viewerOf } from './context.js';
-import { conv } from './conversations.js';
+import { conv, conversationType } from './conversations.js';
+import { joinRequest, joinRequestId } from './join-requests.js';
 
-const convChange = builder.objectRef<Change>('ConvChange').implement({
+type Row<Kind extends ChangedRow['kind']> = Extract<ChangedRow, { kind: Kind }>;
+
+const convChange = builder.objectRef<Row<'conv'>>('ConvChange').implement({
   description:
     'The viewer’s own part of a conversation changed: membership, settings or read position. One that was left comes with `joined: false`. New messages are no change of this kind: `sync` has them.',
-  fields: (t) => ({ conv: t.field({ type: conv, description: 'as it is now', resolve: (change) => change.conv }) }),
+  fields: (t) => ({ conv: t.field({ type: conv, description: 'as it is now', resolve: (row) => row.conv }) }),
 });
+const contactChange = builder.objectRef<Row<'contact'>>('ContactChange').implement({
+  description: 'How the viewer holds another user. One that was deleted comes with `active: false`.',
+  fields: (t) => ({ contact: t.field({ type: contact, resolve: (row) => row.contact }) }),
+});
+const contactRequestChange = builder.objectRef<Row<'contactRequest'>>('ContactRequestChange').implement({
+  description: 'A contact request that the viewer sent or was asked.',
+  fields: (t) => ({ contactRequest: t.field({ type: contactRequest, resolve: (row) => row.contactRequest }) }),
+});
+const joinRequestChange = builder.objectRef<Row<'joinRequest'>>('JoinRequestChange').implement({
+  description: 'A request to join: the viewer’s own, one that the viewer asked for, or one of a group that they lead.',
+  fields: (t) => ({
+    id: t.id({ description: 'of the JoinRequest', resolve: (row) => joinRequestId(row.joinRequest) }),
+    joinRequest: t.field({
+      type: joinRequest,
+      nullable: true,
+      description: 'null: no longer the viewer’s to see; forget it',
+      resolve: (row) => (row.joinRequest.shown ? row.joinRequest : null),
+    }),
+  }),
+});
+
+const typeNames = {
+  conv: 'ConvChange',
+  contact: 'ContactChange',
+  contactRequest: 'ContactRequestChange',
+  joinRequest: 'JoinRequestChange',
+} as const satisfies Record<ChangedRow['kind'], string>;
 
 const change = builder.unionType('Change', {
   description: 'A row of the viewer’s own state, as it is now: to be written over what the client holds of it.',
-  types: [convChange],
-  resolveType: () => 'ConvChange',
+  types: [convChange, contactChange, contactRequestChange, joinRequestChange],
+  resolveType: ({ kind }) => typeNames[kind],
+});
+
+export const changeHint = builder.objectRef<ChangeItem>('ChangeHint').implement({
+  description:
+    'A contact, a contact request or a request to join of the viewer changed. What was missed is found by `changes`.',
+  fields: (t) => ({
+    conversationType: t.field({ type: conversationType, resolve: ({ hint }) => hint.conversationType }),
+    contentType: t.field({ type: contentType, resolve: ({ hint }) => hint.contentType as ContentTypeName }),
+    change: t.field({
+      type: change,
+      nullable: true,
+      description: 'the same as in `changes`',
+      resolve: ({ hint }, _, { connection, deps }) =>
+        connection && changedRow(deps, connection.viewer.user, hint.about),
+    }),
+    originDevice: t.id({
+      nullable: true,
+      description: 'which of the viewer’s own devices did it; that one is told too',
+      resolve: ({ hint }) => hint.originDevice,
+    }),
+  }),
 });
 
 const changePage = builder.objectRef<ChangePage>('ChangePage').implement({

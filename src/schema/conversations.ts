@@ -2,7 +2,7 @@
 import { conv as loadConv, convs, createConv, setConvSettings, toConvCursor } from '../domain/conversations.js';
 import { requirePerson } from '../domain/access.js';
 import { requireConvId } from '../domain/input.js';
-import type { ConvAnswer } from '../domain/memberships.js';
+import type { ConvAnswer } from '../domain/scene.js';
 import type { Conv, ConvId } from '../model.js';
 import { builder, priced } from './builder.js';
 import { connectionOf, toConnection, type ConnectionShape } from './connections.js';
@@ -20,10 +20,12 @@ export const conversationType = builder.enumType('ConversationType', {
   description: 'Which kind of conversation a hint is about.',
   values: { NONE: { description: 'none' }, DIRECT: {}, GROUP: {}, CHANNEL: {} },
 });
-const joinPolicy = builder.enumType('JoinPolicy', {
+export const joinPolicy = builder.enumType('JoinPolicy', {
   values: {
     OPEN: { description: 'anyone may join' },
-    APPROVAL: { description: 'owner and admins add; asking to join is not built yet, so for now like INVITE' },
+    APPROVAL: {
+      description: 'owner and admins add and approve; others ask, and so do members who want to add somebody',
+    },
     INVITE: { description: 'owner and admins add' },
   },
 });

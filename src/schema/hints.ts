@@ -1,11 +1,19 @@
 // Live hints: `message`, `readChanged`, and `hints` for both and the rest.
 import type { GraphQLResolveInfo } from 'graphql';
 import type { ContentTypeName } from '../domain/content-types.js';
-import { subscribe, type HintItem, type HintStream, type Selected, type SentItem } from '../domain/hints.js';
+import {
+  subscribe,
+  type HintItem,
+  type HintStream,
+  type Selected,
+  type SentItem,
+  type Subscription,
+} from '../domain/hints.js';
 import type { Conv, Hint, Resync } from '../model.js';
 import { builder, requireAffordable } from './builder.js';
 import { viewerOf, type Context } from './context.js';
 import { conv, conversationType } from './conversations.js';
+import { changeHint } from './changes.js';
 import { contentType } from './content-types.js';
 import { event, eventKind } from './messages.js';
 import { selectionOn, selectsOnly } from './selection.js';
@@ -29,17 +37,19 @@ const resyncReason = builder.enumType('ResyncReason', {
   },
 });
 
+/** What `message` and `readChanged` send. */
+type LogItem = HintItem | Resync;
 const isResync = (item: SentItem): item is Resync => 'kind' in item;
 /** A field that is null on a resync. */
 const unlessResync =
   <T>(read: (item: HintItem) => T) =>
-  (item: SentItem): T | null =>
+  (item: LogItem): T | null =>
     isResync(item) ? null : read(item);
 const messageOf = ({ hint }: HintItem) => (hint.kind === 'message' ? hint : null);
 const readOf = ({ hint }: HintItem) => (hint.kind === 'read' ? hint : null);
 
-const resyncOf = (item: SentItem) => (isResync(item) ? item.reason : null);
-const conversationTypeOf = (item: SentItem) => (isResync(item) ? ('NONE' as const) : item.hint.conversationType);
+const resyncOf = (item: LogItem) => (isResync(item) ? item.reason : null);
+const conversationTypeOf = (item: LogItem) => (isResync(item) ? ('NONE' as const) : item.hint.conversationType);
 const contentTypeOf = unlessResync(({ hint }) =>
   hint.kind === 'read' ? 'READ' : (hint.contentType as ContentTypeName),
 );
@@ -53,7 +63,7 @@ const about = {
   originDevice: 'which of the viewer’s own devices did it; that one is told too. null when it was somebody else',
 };
 
-const messageHint = builder.objectRef<SentItem>('MessageHint').implement({
+const messageHint = builder.objectRef<LogItem>('MessageHint').implement({
   description: 'The log of a conversation rose. `seq` may jump: fetch whenever it is not the local cursor + 1.',
   fields: (t) => ({
     resync: t.field({ type: resyncReason, nullable: true, description: about.resync, resolve: resyncOf }),
@@ -92,7 +102,7 @@ const messageHint = builder.objectRef<SentItem>('MessageHint').implement({
   }),
 });
 
-const readHint = builder.objectRef<SentItem>('ReadHint').implement({
+const readHint = builder.objectRef<LogItem>('ReadHint').implement({
   description: 'The user’s own read position rose, on one of the user’s devices.',
   fields: (t) => ({
     resync: t.field({ type: resyncReason, nullable: true, description: about.resync, resolve: resyncOf }),
@@ -126,11 +136,11 @@ const resync = builder.objectRef<Resync>('Resync').implement({
   fields: (t) => ({ reason: t.expose('reason', { type: resyncReason }) }),
 });
 
-const typeNames = { message: 'MessageHint', read: 'ReadHint', conv: 'ConvHint' } as const;
+const typeNames = { message: 'MessageHint', read: 'ReadHint', conv: 'ConvHint', change: 'ChangeHint' } as const;
 
 const hint = builder.unionType('Hint', {
   description: 'Everything that a device is told.',
-  types: [resync, messageHint, readHint, convHint],
+  types: [resync, messageHint, readHint, convHint, changeHint],
   resolveType: (item) => {
     const sent = item;
     return isResync(sent) ? 'Resync' : typeNames[sent.hint.kind];
@@ -138,7 +148,7 @@ const hint = builder.unionType('Hint', {
 });
 
 /** What the operation selects on each type of hint. */
-function selectedBy(info: GraphQLResolveInfo): Readonly<Record<Hint['kind'], Selected>> {
+function selectedBy(info: GraphQLResolveInfo): Subscription['selected'] {
   const on = (type: string): Selected => {
     const selection = selectionOn(info, [type, 'Hint']);
     return { conv: selection.get('conv') ?? new Set(), event: selection.has('event'), target: selection.has('target') };
@@ -158,13 +168,13 @@ builder.subscriptionFields((t) => ({
     description:
       'Every event of every conversation of the viewer: messages, recalls, members coming and going. First a resync.',
     subscribe: (_, __, context, info) => listen(context, info, ({ kind }) => kind === 'message'),
-    resolve: (item) => item,
+    resolve: (item) => item as LogItem,
   }),
   readChanged: t.field({
     type: readHint,
     description: 'The viewer’s own read positions, from whichever device. First a resync.',
     subscribe: (_, __, context, info) => listen(context, info, ({ kind }) => kind === 'read'),
-    resolve: (item) => item,
+    resolve: (item) => item as LogItem,
   }),
   hints: t.field({
     type: hint,

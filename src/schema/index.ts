@@ -14,6 +14,9 @@ import './batches.js';
 import './sync.js';
 import './changes.js';
 import './unread.js';
+import './groups.js';
+import './contacts.js';
+import './join-requests.js';
 import './hints.js';
 
 export const schema = builder.toSchema();

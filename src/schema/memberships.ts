@@ -14,6 +14,12 @@ const member = builder.objectRef<Member>('Member').implement({
       resolve: async ({ user: id }, _, { deps }) => (await deps.loads.user(id)) ?? { id, name: null, avatarUrl: null },
     }),
     role: t.expose('role', { type: role }),
+    nickname: t.exposeString('nickname', { nullable: true, description: 'the member’s own name here' }),
+    silencedUntil: t.expose('silencedUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'may not send until then',
+    }),
   }),
 });
 const memberConnection = connectionOf<Member>('Member', member, 'A page of members, by user id.');
@@ -35,7 +41,7 @@ builder.mutationFields((t) => ({
     type: convPayload,
     nullable: true,
     description:
-      'One event for all whom it adds; members already in are passed over. Owner, admins, service key; else FORBIDDEN, to strangers NOT_MEMBER. BAD_USER_INPUT for an unknown user, or for more members in all than this server allows (500 unless it says otherwise).',
+      'One event for all whom it adds; members already in are passed over. Owner, admins, service key; where joinPolicy is APPROVAL an ordinary member’s becomes a request to join; else FORBIDDEN, to strangers NOT_MEMBER. BAD_USER_INPUT for an unknown user, or for more members in all than this server allows (500 unless it says otherwise).',
     args: { conv: t.arg.id({ required: true }), users: t.arg.idList({ required: true, description: '1 to 200' }) },
     resolve: (_, args, context) => addMembers(context.deps, viewerOf(context), args),
   }),

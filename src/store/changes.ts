@@ -1,7 +1,9 @@
 // What changed in a user's own state, by the number of its last change (C1, C2). Each row bears that number itself, so a
 // change is stored once.
-import type { Conv, UserId } from '../model.js';
+import type { Contact, ContactRequest, Conv, JoinRequest, UserId } from '../model.js';
+import { contactColumns, requestColumns } from './contacts.js';
 import { state, type Look } from './conversations.js';
+import { joinRequestColumns } from './join-requests.js';
 import { row, rows, sql, type Db } from './sql.js';
 
 /** How far a user's changes go, and in which life of the database they are numbered so. */
@@ -45,6 +47,40 @@ export const changes = (db: Db) => ({
                  WHERE user_id = ${look.user} AND change_no > ${after}::bigint ORDER BY change_no LIMIT ${limit}::int) m
           JOIN conv_state s ON s.user_id = m.user_id AND s.conv_id = m.conv_id
          ORDER BY m.change_no`,
+    );
+  },
+
+  async contacts(user: UserId, after: number, limit: number): Promise<Numbered<Contact>[]> {
+    return rows<Numbered<Contact>>(
+      db,
+      sql`/* changes.contacts */
+        SELECT c.change_no AS change, ${contactColumns} FROM contacts c
+         WHERE c.user_id = ${user} AND c.change_no > ${after}::bigint ORDER BY c.change_no LIMIT ${limit}::int`,
+    );
+  },
+
+  /** Sent and received: each side has its own number. */
+  async contactRequests(user: UserId, after: number, limit: number): Promise<Numbered<ContactRequest>[]> {
+    return rows<Numbered<ContactRequest>>(
+      db,
+      sql`/* changes.contactRequests */
+        SELECT r.* FROM (
+          SELECT r.from_change_no AS change, ${requestColumns} FROM contact_requests r
+           WHERE r.from_id = ${user} AND r.from_change_no > ${after}::bigint
+          UNION ALL
+          SELECT r.to_change_no, ${requestColumns} FROM contact_requests r
+           WHERE r.to_id = ${user} AND r.to_change_no > ${after}::bigint) r
+         ORDER BY change LIMIT ${limit}::int`,
+    );
+  },
+
+  async joinRequests(user: UserId, after: number, limit: number): Promise<Numbered<JoinRequest>[]> {
+    return rows<Numbered<JoinRequest>>(
+      db,
+      sql`/* changes.joinRequests */
+        SELECT v.change_no AS change, ${joinRequestColumns}, v.shown
+          FROM join_request_views v JOIN join_requests r ON r.conv_id = v.conv_id AND r.user_id = v.user_id
+         WHERE v.viewer_id = ${user} AND v.change_no > ${after}::bigint ORDER BY v.change_no LIMIT ${limit}::int`,
     );
   },
 });

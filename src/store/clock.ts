@@ -35,6 +35,15 @@ export const clock = (db: Db) => ({
     return found ?? null;
   },
 
+  /** Locks these users in the order of their ids; answers those that exist. */
+  async lockUsers(users: readonly UserId[]): Promise<Set<UserId>> {
+    const found = await rows<{ id: UserId }>(
+      db,
+      sql`/* clock.lockUsers */ SELECT id FROM users WHERE id = ANY (${[...users]}::text[]) ORDER BY id FOR NO KEY UPDATE`,
+    );
+    return new Set(found.map(({ id }) => id));
+  },
+
   /**
    * Locks these users in the order of their ids and draws a change number for each that exists: good for one row of that
    * user, so that every number names one change (C2).

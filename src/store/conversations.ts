@@ -32,7 +32,8 @@ export interface NewConv {
 // The cursor as a sub-select: a join on device_cursors turns quadratic under a generic plan.
 export const state = sql`s.conv_id AS id, s.type, s.title, s.peer_id AS peer, s.join_policy AS "joinPolicy",
   s.history_visible AS "historyVisible", s.mode, s.info_version AS "infoVersion", s.epoch, s.head, s.min_seq AS "minSeq",
-  s.read_seq AS read, s.unread, s.joined, s.muted, CASE WHEN s.joined THEN s.role END AS role, s.active_at AS "activeAt"`;
+  s.read_seq AS read, s.unread, s.joined, s.muted, CASE WHEN s.joined THEN s.role END AS role, s.active_at AS "activeAt",
+  s.notice, s.avatar_url AS "avatarUrl", s.all_muted AS "allMuted", s.banned, s.silenced_until AS "silencedUntil", s.nickname`;
 
 export const conversations = (db: Db) => ({
   /** One snapshot for all: null where the user never was a member. In the order asked. */
@@ -57,7 +58,8 @@ export const conversations = (db: Db) => ({
       sql`/* conversations.unseen */
         SELECT id, type, title, NULL AS peer, join_policy AS "joinPolicy", history_visible AS "historyVisible", mode,
                info_version AS "infoVersion", epoch, head, min_seq AS "minSeq", 0 AS delivered, 0 AS read, 0 AS unread,
-               false AS joined, false AS muted, NULL AS role, head_at AS "activeAt"
+               false AS joined, false AS muted, NULL AS role, head_at AS "activeAt",
+               notice, avatar_url AS "avatarUrl", all_muted AS "allMuted", banned, NULL AS "silencedUntil", NULL AS nickname
           FROM conversations WHERE id = ${conv}::uuid`,
     );
     return found ?? null;

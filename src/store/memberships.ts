@@ -7,6 +7,8 @@ export interface Membership {
   /** null for a former member */
   readonly role: Role | null;
   readonly joined: boolean;
+  readonly nickname: string | null;
+  readonly silencedUntil: Date | null;
 }
 
 /** How a conversation's hints travel from here on (H7). */
@@ -25,7 +27,8 @@ export const memberships = (db: Db) => ({
     const found = await rows<Membership>(
       db,
       sql`/* memberships.of */
-        SELECT user_id AS user, CASE WHEN to_seq IS NULL THEN role END AS role, to_seq IS NULL AS joined
+        SELECT user_id AS user, CASE WHEN to_seq IS NULL THEN role END AS role, to_seq IS NULL AS joined,
+               nickname, silenced_until AS "silencedUntil"
           FROM members WHERE conv_id = ${conv}::uuid AND user_id = ANY (${[...users]}::text[])`,
     );
     return new Map(found.map((membership) => [membership.user, membership]));
@@ -70,10 +73,11 @@ export const memberships = (db: Db) => ({
     return rows<Member>(
       db,
       sql`/* memberships.page */
-        SELECT user_id AS user, role FROM members
+        SELECT user_id AS user, role, nickname, silenced_until AS "silencedUntil" FROM members
          WHERE conv_id = ${conv}::uuid AND to_seq IS NULL AND user_id > ${after ?? ''}
            AND (${viewer}::text IS NULL OR EXISTS (
              SELECT FROM members me WHERE me.user_id = ${viewer} AND me.conv_id = ${conv}::uuid AND me.to_seq IS NULL))
+           AND NOT EXISTS (SELECT FROM conversations c WHERE c.id = ${conv}::uuid AND c.dissolved_seq IS NOT NULL)
          ORDER BY user_id LIMIT ${first + 1}::int`,
     );
   },

@@ -14,6 +14,8 @@ export interface NewMessage {
   readonly quote: Seq | null;
   readonly mentions: readonly UserId[];
   readonly markReadUpTo: Seq | null;
+  /** in a direct conversation both must be contacts */
+  readonly contactsOnly: boolean;
 }
 
 /** What a write to the log came to, decided under the conversation's lock. */
@@ -81,7 +83,7 @@ export const messages = (db: Db) => ({
           FROM send_event(${message.conv}::uuid, ${asking(viewer)},
             ${viaOf(viewer)}::event_via, ${message.clientId}, ${message.contentType}, ${message.counts},
             ${JSON.stringify(message.content)}::jsonb, ${message.fingerprint}::bytea, ${message.quote}::bigint,
-            ${[...message.mentions]}::text[], ${message.markReadUpTo}::bigint)`,
+            ${[...message.mentions]}::text[], ${message.markReadUpTo}::bigint, ${message.contactsOnly})`,
     );
   },
 

@@ -1,5 +1,15 @@
 // What the redelivery scan asks (H5): a few statements for all online devices and users of a node, whatever their number.
-import type { ConvId, ConvType, DeviceId, DeviceViewer, EventKind, Seq, UserId } from '../model.js';
+import type {
+  ChangeAbout,
+  ConvId,
+  ConvType,
+  DeviceId,
+  DeviceViewer,
+  EventKind,
+  RequestState,
+  Seq,
+  UserId,
+} from '../model.js';
 import { toMoment } from './as-of.js';
 import { rows, sql, type Db } from './sql.js';
 
@@ -26,6 +36,14 @@ export type ChangedConv = Place & {
   readonly unread: number;
   readonly event: HintedEvent | null;
 };
+
+/** A changed row that is of no conversation. `state`: of a request; null of a contact, and of what is no longer shown. */
+export interface ChangedRow {
+  readonly user: UserId;
+  readonly change: number;
+  readonly about: ChangeAbout;
+  readonly state: RequestState | null;
+}
 
 const eventColumns = sql`e.seq, e.kind AS "eventKind", e.content_type AS "contentType", e.sender_id AS sender,
   e.target_seq AS target`;
@@ -92,6 +110,36 @@ export const redelivery = (db: Db) => ({
           ? null
           : { seq, eventKind, contentType, sender, target },
     }));
+  },
+
+  /** The same for contacts, contact requests and requests to join: at most `limit` of each user and kind. */
+  async changedRows(
+    since: readonly { readonly user: UserId; readonly from: number }[],
+    limit: number,
+  ): Promise<ChangedRow[]> {
+    return rows<ChangedRow>(
+      db,
+      sql`/* redelivery.changedRows */
+        SELECT k.user_id AS user, x.change, x.about, x.state
+          FROM unnest(${since.map((s) => s.user)}::text[], ${since.map((s) => s.from)}::bigint[]) AS k(user_id, change_no)
+         CROSS JOIN LATERAL (
+          (SELECT c.change_no AS change, jsonb_build_object('type', 'contact', 'peer', c.peer_id) AS about,
+                  NULL::request_state AS state
+             FROM contacts c WHERE c.user_id = k.user_id AND c.change_no >= k.change_no ORDER BY 1 LIMIT ${limit}::int)
+          UNION ALL
+          (SELECT r.from_change_no, jsonb_build_object('type', 'contactRequest', 'from', r.from_id, 'to', r.to_id), r.state
+             FROM contact_requests r WHERE r.from_id = k.user_id AND r.from_change_no >= k.change_no
+            ORDER BY 1 LIMIT ${limit}::int)
+          UNION ALL
+          (SELECT r.to_change_no, jsonb_build_object('type', 'contactRequest', 'from', r.from_id, 'to', r.to_id), r.state
+             FROM contact_requests r WHERE r.to_id = k.user_id AND r.to_change_no >= k.change_no
+            ORDER BY 1 LIMIT ${limit}::int)
+          UNION ALL
+          (SELECT v.change_no, jsonb_build_object('type', 'joinRequest', 'conv', v.conv_id, 'user', v.user_id),
+                  CASE WHEN v.shown THEN r.state END
+             FROM join_request_views v JOIN join_requests r ON r.conv_id = v.conv_id AND r.user_id = v.user_id
+            WHERE v.viewer_id = k.user_id AND v.change_no >= k.change_no ORDER BY 1 LIMIT ${limit}::int)) x`,
+    );
   },
 
   /** Of these badges those that were computed before the newest message of a conversation whose head moved within `windowMs`. */

@@ -8,10 +8,13 @@ import { batches } from './batches.js';
 import { changes } from './changes.js';
 import { channels } from './channels.js';
 import { clock } from './clock.js';
+import { contacts } from './contacts.js';
 import { conversations } from './conversations.js';
 import { delivery } from './delivery.js';
 import { devices } from './devices.js';
 import { generation } from './generation.js';
+import { groups } from './groups.js';
+import { joinRequests } from './join-requests.js';
 import { memberships } from './memberships.js';
 import { messages } from './messages.js';
 import { readState } from './read-state.js';
@@ -26,10 +29,13 @@ const bind = (db: Db) => ({
   changes: changes(db),
   channels: channels(db),
   clock: clock(db),
+  contacts: contacts(db),
   conversations: conversations(db),
   delivery: delivery(db),
   devices: devices(db),
   generation: generation(db),
+  groups: groups(db),
+  joinRequests: joinRequests(db),
   memberships: memberships(db),
   messages: messages(db),
   readState: readState(db),

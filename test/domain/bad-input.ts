@@ -1,28 +1,7 @@
 // Arguments that do not fit, operation by operation: what test/domain/input.pg.test.ts asks with each.
-const many = (n: number) => Array.from({ length: n }, (_, index) => `u${String(index)}`);
-const long = (n: number) => 'x'.repeat(n);
+import { channelCases } from './bad-input-channel.js';
+import { long, many, pages, required, seqs, shorts, type Case, type Values } from './bad-values.js';
 
-type Values = [value: unknown, limit?: number][];
-interface Case {
-  readonly name: string;
-  readonly query: string;
-  readonly variables?: Readonly<Record<string, unknown>>;
-  /** each replaces `$v` */
-  readonly values: Values;
-  readonly as?: 'service';
-}
-const seqs: Values = [[-1], [0.5], ['3'], [2 ** 53], [1e300], [true], [null], [[3, 4]], [{}]];
-const pages = (max: number): Values => [[0], [-1], [max + 1, max], [2 ** 31 - 1], [2 ** 31], [1.5], ['5']];
-const shorts = (max: number): Values => [
-  [''],
-  [long(max + 1), max],
-  ['a\nb'],
-  ['a\u0000'],
-  ['\u007f'],
-  ['\ud800'],
-  [{}],
-];
-const required = (values: Values): Values => [...values, [null]];
 /** no generation of any database */
 const noLife = '00000000-0000-4000-8000-000000000000';
 const content = 'contentType: TEXT, content: { text: "hi" }';
@@ -150,6 +129,7 @@ export const cases: readonly Case[] = [
     query: 'query ($c: ID!, $v: String) { conv(id: $c) { members(after: $v) { nodes { role } } } }',
     values: shorts(64).slice(1),
   },
+  ...channelCases,
   { name: 'convs(first)', query: 'query ($v: Int) { convs(first: $v) { nodes { id } } }', values: pages(1_000) },
   {
     name: 'convs(after)',

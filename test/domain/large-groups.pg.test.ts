@@ -36,7 +36,7 @@ async function rowsWritten(conv: string): Promise<{ rows: number; named: number 
     await client.query('BEGIN');
     const { rows: sent } = await client.query<{ status: string; named: number | null }>(
       `SELECT status, cardinality(audience) AS named
-         FROM send_event($1, 'ana', NULL, 0, 'SERVICE', 'k', 'TEXT', true, '{"text": "x"}', '\\x00', NULL, '{}', NULL)`,
+         FROM send_event($1, 'ana', NULL, 0, 'SERVICE', 'k', 'TEXT', true, '{"text": "x"}', '\\x00', NULL, '{}', NULL, false)`,
       [conv],
     );
     expect(sent[0]?.status).toBe('ok');

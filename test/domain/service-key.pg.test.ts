@@ -1,9 +1,11 @@
 // Who may ask what: every field of the API, for the service key by itself, for it acting as a user, and for nobody (I6, I7).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { act } from '../support/contacts.js';
+import { group } from '../support/groups.js';
 import { fresh, startWorld, type Actor, type World } from '../support/world.js';
 
 let world: World;
-let scene: { owned: string; joined: string; open: string; device: string; asOf: string };
+let scene: { owned: string; joined: string; open: string; closed: string; device: string; asOf: string };
 
 beforeAll(async () => {
   world = await startWorld();
@@ -19,13 +21,23 @@ async function setUp(): Promise<void> {
   const device = 'ana-device'; // registered anew each time: one slot
   await world.device('ana', device);
   scene = {
-    owned: await make(ana, { members: ['ben'] }),
+    owned: await make(ana, { members: ['ben'], joinPolicy: 'APPROVAL' }),
+    closed: await make(ben, { joinPolicy: 'APPROVAL' }),
     joined: await make(ben, { members: ['ana'] }),
     open: await make(ben, { joinPolicy: 'OPEN' }),
     device,
     asOf: (await ana.badge()).asOf,
   };
   await ana.send(scene.owned, 'hello'); // seq 3
+  // requests that wait both ways, and a contact; from any state
+  await world.service.ask('mutation { upsertUser(input: { id: "eve" }) { user { id } } }');
+  await group(world.asUser('eve'), 'requestJoin', { conv: scene.owned });
+  await act(ana, 'requestContact', 'eve');
+  await act(world.asUser('eve'), 'requestContact', 'ana');
+  await world.app.deps.store.pool
+    .query(`INSERT INTO contact_requests (from_id, to_id, state, from_change_no, to_change_no)
+    VALUES ('ana', 'ben', 'PENDING', 0, 0), ('ben', 'ana', 'PENDING', 0, 0)
+    ON CONFLICT (from_id, to_id) DO UPDATE SET state = 'PENDING', handled_at = NULL`);
 }
 
 type Outcome = 'ok' | 'FORBIDDEN' | 'BAD_USER_INPUT';
@@ -41,6 +53,9 @@ const queries: Readonly<Record<string, Case>> = {
   sync: [no, 'ok', () => `{ sync(from: [{ conv: ${quoted(scene.owned)}, after: 0 }]) { complete } }`],
   changes: [no, 'ok', () => '{ changes { cursor } }'],
   history: [no, 'ok', () => `{ history(conv: ${quoted(scene.owned)}) { nodes { id } } }`],
+  contacts: [no, 'ok', () => '{ contacts { nodes { id } } }'],
+  joinRequests: [no, 'ok', () => '{ joinRequests { nodes { id } } }'],
+  contactRequests: [no, 'ok', () => '{ contactRequests { nodes { id } } }'],
   unreadAudit: [no, 'ok', () => `{ unreadAudit(conv: ${quoted(scene.owned)}) { seqs } }`],
 };
 const at = (rest = '') => `(conv: ${quoted(scene.owned)}${rest})`;
@@ -75,6 +90,28 @@ const mutations: Readonly<Record<string, Case>> = {
       `{ send(input: { conv: ${quoted(scene.owned)}, clientId: "${fresh()}", contentType: TEXT, content: { text: "x" } }) { event { via } } }`,
   ],
   recall: [no, 'ok', () => `{ recall${at(', seq: 3')} { event { seq } } }`],
+  updateConv: ['ok', 'ok', () => `{ updateConv(input: { conv: ${quoted(scene.owned)}, title: "x" }) { duplicate } }`],
+  setRole: ['ok', 'ok', () => `{ setRole${at(', user: "ben", role: ADMIN')} { duplicate } }`],
+  transferConv: ['ok', 'ok', () => `{ transferConv${at(', user: "ben"')} { duplicate } }`],
+  dissolveConv: ['ok', 'ok', () => `{ dissolveConv${at()} { duplicate } }`],
+  banConv: ['ok', no, () => `{ banConv${at(', banned: true')} { duplicate } }`],
+  muteAll: ['ok', 'ok', () => `{ muteAll${at(', muted: true')} { duplicate } }`],
+  muteMember: ['ok', 'ok', () => `{ muteMember${at(', user: "ben"')} { duplicate } }`],
+  unmuteMember: ['ok', 'ok', () => `{ unmuteMember${at(', user: "ben"')} { duplicate } }`],
+  pinEvent: ['ok', 'ok', () => `{ pinEvent${at(', seq: 3')} { duplicate } }`],
+  unpinEvent: ['ok', 'ok', () => `{ unpinEvent${at(', seq: 3')} { duplicate } }`],
+  setNickname: [no, 'ok', () => `{ setNickname${at(', nickname: "x"')} { duplicate } }`],
+  requestJoin: [no, 'ok', () => `{ requestJoin(conv: ${quoted(scene.closed)}) { request { state } } }`],
+  approveJoin: ['ok', 'ok', () => `{ approveJoin${at(', user: "eve"')} { request { state } } }`],
+  refuseJoin: ['ok', 'ok', () => `{ refuseJoin${at(', user: "eve"')} { request { state } } }`],
+  requestContact: [no, 'ok', () => '{ requestContact(user: "cho") { request { state } } }'],
+  acceptContact: [no, 'ok', () => '{ acceptContact(user: "ben") { contact { active } } }'],
+  refuseContact: [no, 'ok', () => '{ refuseContact(user: "ben") { request { state } } }'],
+  withdrawContact: [no, 'ok', () => '{ withdrawContact(user: "ben") { request { state } } }'],
+  deleteContact: [no, 'ok', () => '{ deleteContact(user: "ben") { contact { active } } }'],
+  blockContact: [no, 'ok', () => '{ blockContact(user: "cho") { contact { blocked } } }'],
+  unblockContact: [no, 'ok', () => '{ unblockContact(user: "cho") { contact { blocked } } }'],
+  updateContact: [no, 'ok', () => '{ updateContact(user: "eve", muted: true) { contact { muted } } }'],
 };
 const subscriptions: Readonly<Record<string, Case>> = {
   message: [no, no, () => '{ message { resync } }'],
@@ -147,7 +184,9 @@ test('[I6] acting as a user it has the user’s rights and no more: no device, v
     () => cho.audit(owned),
   ];
   for (const ask of asked) await expect(ask()).rejects.toMatchObject({ code: 'NOT_MEMBER' });
-  await expect(world.asUser('ben').addMembers(scene.owned, ['cho'])).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  await expect(group(world.asUser('ben'), 'muteAll', { conv: scene.owned, muted: true })).rejects.toMatchObject({
+    code: 'FORBIDDEN',
+  });
   await expect(ana.audit(scene.owned, { user: 'ben' })).rejects.toMatchObject({ code: 'FORBIDDEN' });
   await expect(ana.createConv({ owner: 'ana' })).rejects.toMatchObject({ code: 'BAD_USER_INPUT' });
   await expect(ana.ask('mutation { registerDevice(input: { user: "ben" }) { credential } }')).rejects.toMatchObject({

@@ -66,11 +66,11 @@ export const wrongRules: Readonly<Record<string, readonly Change[]>> = {
   ],
   'markRead: above head taken': [['ahead := x > head;', 'ahead := false;']],
   'leave: the closing event is not seen': [['SET to_seq = p_seq, to_msg_no', 'SET to_seq = p_seq - 1, to_msg_no']],
-  'send: own ordinal not kept': [['SET own_no = m.own_no + n, last_own_seq', 'SET own_no = m.own_no, last_own_seq']],
+  'send: own ordinal not kept': [['SET own_no = x.own_no + n, last_own_seq', 'SET own_no = x.own_no, last_own_seq']],
   'send: a former member may send': [
     [
-      'PERFORM FROM members m WHERE m.user_id = p_user AND m.conv_id = p_conv AND m.to_seq IS NULL;\n  IF NOT FOUND OR c.dissolved_seq',
-      'PERFORM FROM members m WHERE m.user_id = p_user AND m.conv_id = p_conv;\n  IF NOT FOUND OR c.dissolved_seq',
+      'SELECT * INTO m FROM members x WHERE x.user_id = p_user AND x.conv_id = p_conv AND x.to_seq IS NULL;\n  IF NOT FOUND OR c.dissolved_seq',
+      'SELECT * INTO m FROM members x WHERE x.user_id = p_user AND x.conv_id = p_conv;\n  IF NOT FOUND OR c.dissolved_seq',
     ],
   ],
   'send: a known client id is not looked up': [['AND e.client_id = p_client', 'AND e.client_id = p_client AND false']],
