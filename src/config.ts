@@ -42,6 +42,8 @@ const environment = z.object({
   READ_BURST: rate(1_000),
   ACK_RATE: rate(500),
   ACK_BURST: rate(1_000),
+  SIGNAL_RATE: rate(10),
+  SIGNAL_BURST: rate(30),
   CONNECT_RATE: rate(5),
   CONNECT_BURST: rate(20),
   ADMIT_AT_ONCE: whole(1, 10_000).default(32),
@@ -77,6 +79,7 @@ export interface Limits {
   readonly maxNotice: number;
   readonly maxAdmins: number;
   readonly maxPins: number;
+  readonly maxSignalled: number;
   /** only contacts may open a direct conversation and write in it */
   readonly contactsOnly: boolean;
 }
@@ -88,7 +91,7 @@ export interface Rate {
   readonly burst: number;
 }
 /** What a device may do how often (P3); connects count for the user as well. */
-export type Rates = Readonly<Record<'send' | 'read' | 'ack' | 'connect', Rate>>;
+export type Rates = Readonly<Record<'send' | 'read' | 'ack' | 'signal' | 'connect', Rate>>;
 
 export interface GateLimits {
   readonly atOnce: number;
@@ -192,6 +195,7 @@ const toRates = (data: z.infer<typeof environment>): Rates => ({
   send: { rate: data.SEND_RATE, perMs: 1_000, burst: data.SEND_BURST },
   read: { rate: data.READ_RATE, perMs: 1_000, burst: data.READ_BURST },
   ack: { rate: data.ACK_RATE, perMs: 1_000, burst: data.ACK_BURST },
+  signal: { rate: data.SIGNAL_RATE, perMs: 1_000, burst: data.SIGNAL_BURST },
   connect: { rate: data.CONNECT_RATE, perMs: 60_000, burst: data.CONNECT_BURST },
 });
 
@@ -219,5 +223,6 @@ export const defaultLimits: Limits = {
   maxNotice: 2_048,
   maxAdmins: 3,
   maxPins: 5,
+  maxSignalled: 16,
   contactsOnly: false,
 };

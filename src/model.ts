@@ -224,6 +224,19 @@ export interface ChangeHint {
   readonly change: number;
   readonly originDevice: DeviceId | null;
 }
+/** Something of this moment, kept nowhere: it is told to who is online, or to nobody. */
+export interface SignalHint {
+  readonly kind: 'signal';
+  /** null: of no conversation, to everybody */
+  readonly conv: ConvId | null;
+  readonly conversationType: ConvType | 'NONE';
+  readonly contentType: string;
+  readonly sender: UserId | null;
+  readonly originDevice: DeviceId | null;
+  /** milliseconds since 1970, of the node where it was sent */
+  readonly sentAt: number;
+  readonly content: JsonObject | null;
+}
 /** Control, never shown to a client: the sockets of this device below this epoch must close (I4). */
 export interface DeviceHint {
   readonly kind: 'device';
@@ -238,7 +251,7 @@ export interface ModeHint {
   readonly conv: ConvId;
 }
 /** What a client may be told. */
-export type Hint = MessageHint | ReadHint | ConvHint | ChangeHint;
+export type Hint = MessageHint | ReadHint | ConvHint | ChangeHint | SignalHint;
 /** What travels on the bus. */
 export type BusHint = Hint | DeviceHint | ModeHint;
 /** Whether this is news for a client, not for the node that it is connected to. */

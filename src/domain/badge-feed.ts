@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { Listening } from '../hints/bus.js';
 import type { Metrics } from '../metrics.js';
-import type { Badge, UserId } from '../model.js';
+import type { Badge, BusHint, UserId } from '../model.js';
 import { unavailable } from './errors.js';
 import type { PullChannels } from './pull-channels.js';
 
@@ -84,7 +84,11 @@ class Feed {
     const changed = () => {
       this.changed();
     };
-    this.listening = options.channels.listen(user, { hint: changed, resync: changed });
+    // a signal changes nothing that is counted
+    const hint = ({ kind }: BusHint) => {
+      if (kind !== 'signal') changed();
+    };
+    this.listening = options.channels.listen(user, { hint, resync: changed });
   }
 
   /** One computation after the other, so that an older badge is never put after a newer one. */

@@ -3,7 +3,7 @@
 import type { HintBus } from '../hints/bus.js';
 import { Pace } from '../hints/pace.js';
 import type { Metrics } from '../metrics.js';
-import type { BusHint, UserId } from '../model.js';
+import type { BusHint, SignalHint, UserId } from '../model.js';
 import type { Tx } from '../store/store.js';
 import type { Deps } from './deps.js';
 
@@ -30,6 +30,13 @@ export async function commit<T>(deps: Deps, work: (tx: Tx, tell: Tell) => Promis
   for (const { to, hint } of told) announce(deps, to, hint);
   await deps.failpoint('after publish');
   return answer;
+}
+
+/** Tells of this moment, with no commit to wait for: of what is kept nowhere. */
+export function tellNow({ bus, metrics }: Deps, to: readonly UserId[] | 'all', hint: SignalHint): void {
+  if (to === 'all') bus.publishToAll(hint);
+  else bus.publish(to, hint);
+  metrics.hintPublished(to === 'all' ? 1 : to.length);
 }
 
 function announce({ bus, pace, metrics }: Deps, { users, channel }: Audience, hint: BusHint): void {

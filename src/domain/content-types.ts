@@ -103,11 +103,24 @@ export const contentTypes = {
   GROUP_REQUEST_APPROVED: told('a request to join was approved; the same are told'),
   GROUP_REQUEST_REJECTED: told('a request to join was refused; the same are told'),
   GROUP_REQUEST_WITHDRAWN: told('the viewer handles the requests of a group no longer'),
+  TYPING: told('a signal without content: the sender is writing'),
+  CALL: told('a signal with whatever content the clients agree on: calls and the like'),
+  BROADCAST: told('a signal of the service to everybody who is online'),
   MEMBER_NICKNAME_UPDATE: told('a member’s name in the group; see the members'),
   MEMBER_SETTING_UPDATE: told('the viewer’s own settings of a conversation changed'),
 } as const satisfies Record<string, ContentType>;
 
 export type ContentTypeName = keyof typeof contentTypes;
+export type SignalType = 'TYPING' | 'CALL';
+
+/** Any JSON object that can be stored and is not too large. @throws BAD_USER_INPUT */
+export function requireObject(content: unknown, maxBytes: number): JsonObject {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) throw badInput('content is an object');
+  if (isDeeper(content, maxDepth)) throw overLimit('the depth of content', maxDepth, 'levels');
+  const bytes = Buffer.byteLength(JSON.stringify(content, requireStorable));
+  if (bytes > maxBytes) throw overLimit('content', maxBytes, 'bytes');
+  return content as JsonObject;
+}
 export type SendableType = keyof typeof message;
 
 const isSendable = (name: string): name is SendableType => Object.hasOwn(message, name);

@@ -133,8 +133,9 @@ function requireWish(deps: Deps, viewer: Viewer, input: CreateConvInput): Wish {
     title,
     historyVisible: input.historyVisible ?? false,
   };
-  if (type === 'CHANNEL') throw badInput('conversations of type CHANNEL cannot be made yet');
-  if (others.length + 1 > deps.limits.maxGroupMembers) throw overLimit('members', deps.limits.maxGroupMembers, 'users');
+  if (type === 'GROUP' && others.length + 1 > deps.limits.maxGroupMembers) {
+    throw overLimit('members', deps.limits.maxGroupMembers, 'users');
+  }
   if (type === 'DIRECT') {
     if (others.length !== 1) throw badInput('a direct conversation has exactly one other member');
     if (title !== null || wish.historyVisible || input.joinPolicy != null) {

@@ -1,7 +1,7 @@
 // A subscriber's hints: from the mailbox, with what was selected beyond them loaded as each item is sent (H1), and never
 // lower than what the same socket was sent before (H8).
 import { Mailbox } from '../hints/mailbox.js';
-import type { ChangeHint, Conv, Hint, LogEvent, Resync, UserId, Viewer } from '../model.js';
+import type { ChangeHint, Conv, Hint, LogEvent, Resync, SignalHint, UserId, Viewer } from '../model.js';
 import { requireDevice, toLook } from './access.js';
 import type { Connection, Numbers } from './connections.js';
 import type { Deps } from './deps.js';
@@ -14,11 +14,14 @@ export interface Selected {
   readonly event: boolean;
   readonly target: boolean;
 }
-/** What happened to contacts: its fields are loaded as they are resolved. */
+/** What happened to contacts: its fields are loaded as they are resolved. So are a signal's. */
 export interface ChangeItem {
   readonly hint: ChangeHint;
 }
-type ConvHints = Exclude<Hint, ChangeHint>;
+export interface SignalItem {
+  readonly hint: SignalHint;
+}
+type ConvHints = Exclude<Hint, ChangeHint | SignalHint>;
 /** A hint as it is sent. `conv` holds at least the selected fields. */
 export interface HintItem {
   readonly hint: ConvHints;
@@ -26,7 +29,7 @@ export interface HintItem {
   readonly event: LogEvent | null;
   readonly target: LogEvent | null;
 }
-export type SentItem = HintItem | ChangeItem | Resync;
+export type SentItem = HintItem | ChangeItem | SignalItem | Resync;
 
 const known = {
   message: new Set(['__typename', 'id', 'type', 'head']),
@@ -60,15 +63,22 @@ export async function subscribe(
     metrics: deps.metrics,
   });
   try {
-    const listening = await deps.channels.listen(connection.viewer.user, mailbox);
+    const own = await deps.channels.listen(connection.viewer.user, mailbox);
+    stop = () => {
+      own.stop();
+    };
+    // only `hints` has signals
+    const all = field === 'hints' ? await deps.bus.listenToAll(mailbox) : null;
     connection.sinks.add(mailbox);
     stop = () => {
       connection.sinks.delete(mailbox);
-      listening.stop();
+      own.stop();
+      all?.stop();
       deps.metrics.subscriptionClosed(field);
     };
     deps.metrics.subscriptionOpened(field);
   } catch (error) {
+    stop();
     deps.log.warn({ err: error }, 'the hint bus does not answer');
     throw unavailable('live hints are');
   }
@@ -102,6 +112,7 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     if (result.done === true) return result;
     const { value } = result;
     if (value.kind === 'resync') return this.#resync(value);
+    if (value.kind === 'signal' && isLate(value)) return this.next();
     const giveBack = await this.#connection.turn();
     // ended while it waited: nobody comes back to end this turn
     if (this.#closed) {
@@ -146,8 +157,9 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
     this.#giveBack = null;
   }
 
-  async #prepare(hint: Hint): Promise<HintItem | ChangeItem> {
+  async #prepare(hint: Hint): Promise<HintItem | ChangeItem | SignalItem> {
     if (hint.kind === 'change') return { hint };
+    if (hint.kind === 'signal') return { hint };
     const { viewer } = this.#connection;
     const { loads } = this.#deps;
     const selected = this.#selected[hint.kind];
@@ -183,9 +195,14 @@ export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   }
 }
 
+const signalLifeMs = 10_000;
+/** A moment ago is too late. Nodes whose clocks differ by more lose signals to one another. */
+const isLate = ({ sentAt }: SignalHint): boolean => Date.now() - sentAt > signalLifeMs;
+
 /** Which device wrote is for the writer's own devices only. */
 function withoutForeignDevice(hint: Hint, user: UserId): Hint {
-  return hint.kind === 'message' && hint.sender !== user ? { ...hint, originDevice: null } : hint;
+  const isForeign = (hint.kind === 'message' || hint.kind === 'signal') && hint.sender !== user;
+  return isForeign ? { ...hint, originDevice: null } : hint;
 }
 
 function fromHint(hint: ConvHints): HintItem['conv'] {

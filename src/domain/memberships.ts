@@ -95,7 +95,8 @@ async function enter(
   if (users.length === 0) return;
   const { tx, tell } = scene;
   const { maxGroupMembers } = deps.limits;
-  if (conv.memberCount + users.length > maxGroupMembers) throw overLimit('a group', maxGroupMembers, 'members');
+  if (conv.type === 'GROUP' && conv.memberCount + users.length > maxGroupMembers)
+    throw overLimit('a group', maxGroupMembers, 'members');
   await settleRequests(viewer, scene, conv, users);
   const changes = await tx.clock.touch(users);
   const stranger = users.find((user) => !changes.has(user));

@@ -63,6 +63,7 @@ export function createRateLimits(rates: Rates): RateLimits {
     send: new Buckets(rates.send),
     read: new Buckets(rates.read),
     ack: new Buckets(rates.ack),
+    signal: new Buckets(rates.signal),
     connect: new Buckets(rates.connect),
   };
   const connectsOfUser = new Buckets(rates.connect);

@@ -3,8 +3,8 @@
 import type { BusHint, ConvId, ResyncReason, UserId } from '../model.js';
 import type { BusLog, HintSink, Listening } from './bus.js';
 
-/** A user's or a conversation's; also the name that Redis knows it by, after the prefix. */
-export type Channel = `u:${UserId}` | `c:${ConvId}`;
+/** A user's, a conversation's, or everybody's; also the name that Redis knows it by, after the prefix. */
+export type Channel = `u:${UserId}` | `c:${ConvId}` | 'all';
 export const userChannel = (user: UserId): Channel => `u:${user}`;
 export const convChannel = (conv: ConvId): Channel => `c:${conv}`;
 

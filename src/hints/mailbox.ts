@@ -6,6 +6,9 @@ import type { ReadHint, Resync, ResyncReason } from '../model.js';
 import type { HintSink } from './bus.js';
 
 const MAX_RECALLED_TARGETS = 32;
+/** of one conversation; a signal that nobody reads is worth nothing soon */
+const MAX_SIGNALS = 32;
+let signals = 0;
 /** where hints wait that are of no conversation */
 const NO_CONV = 'none';
 
@@ -49,8 +52,9 @@ export class Mailbox implements AsyncIterableIterator<Item, undefined>, HintSink
 
   hint(hint: BusHint): void {
     if (this.#closed || !isForClients(hint) || !this.#accepts(hint)) return;
-    const conv = hint.kind === 'change' ? NO_CONV : hint.conv;
+    const conv = hint.kind === 'change' ? NO_CONV : (hint.conv ?? NO_CONV);
     const slots = this.#convs.get(conv) ?? new Map<string, Hint>();
+    if (hint.kind === 'signal') this.#slots -= dropSignals(slots, MAX_SIGNALS - 1);
     const isMerged = coalesce(slots, hint);
     this.#convs.set(conv, slots);
     if (isMerged) this.#metrics?.hintCoalesced();
@@ -149,8 +153,20 @@ export function coalesce<H extends Hint>(slots: Map<string, H>, hint: H): boolea
 /** A message hint never takes the place of another kind; every recalled target has its own. */
 function slotOf(hint: Hint): string {
   if (hint.kind === 'change') return JSON.stringify(hint.about);
+  // typing goes on, each other signal says something of its own
+  if (hint.kind === 'signal') {
+    return `SIGNAL ${hint.contentType === 'TYPING' ? (hint.sender ?? '') : `/${String(++signals)}`}`;
+  }
   if (hint.kind !== 'message') return hint.kind;
   return hint.eventKind === 'RECALL' ? `RECALL ${String(hint.target ?? hint.seq)}` : hint.eventKind;
+}
+
+/** Drops the oldest signals beyond `keep`; answers how many. */
+function dropSignals(slots: Map<string, Hint>, keep: number): number {
+  const waiting = [...slots.keys()].filter((key) => key.startsWith('SIGNAL '));
+  const dropped = waiting.slice(0, Math.max(0, waiting.length - keep));
+  for (const key of dropped) slots.delete(key);
+  return dropped.length;
 }
 
 function recalledTargets(slots: ReadonlyMap<string, Hint>): number {

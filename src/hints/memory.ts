@@ -31,8 +31,10 @@ export function createMemoryBus(log?: BusLog): HintBus {
     state: 'up',
     publish: (users, hint) => publish(users.map(userChannel), hint),
     publishToConv: (hint) => publish([convChannel(hint.conv)], hint),
+    publishToAll: (hint) => publish(['all'], hint),
     listen: (user, sink) => listen(userChannel(user), sink),
     listenToConv: (conv, sink) => listen(convChannel(conv), sink),
+    listenToAll: (sink) => listen('all', sink),
     enter(next) {
       const isAnother = generation !== '' && generation !== next;
       generation = next;

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { RedisPubSub } from 'graphql-redis-subscriptions';
 import type { Redis } from 'ioredis';
 import type { Metrics } from '../metrics.js';
-import type { BusHint, ConvId, MessageHint, UserId } from '../model.js';
+import type { BusHint, ConvId, MessageHint, SignalHint, UserId } from '../model.js';
 import { AckedSubscriber } from './acked-subscriber.js';
 import type { BusLog, HintBus, HintSink, Listening } from './bus.js';
 import { convChannel, FanOut, userChannel, type Channel } from './fan-out.js';
@@ -113,12 +113,20 @@ class RedisBus implements HintBus {
     this.#publisher.send(this.#prefix + convChannel(hint.conv), toWire(hint, this.#generation));
   }
 
+  publishToAll(hint: SignalHint): void {
+    this.#publisher.send(`${this.#prefix}all`, toWire(hint, this.#generation));
+  }
+
   listen(user: UserId, sink: HintSink): Promise<Listening> {
     return this.#listen(userChannel(user), sink);
   }
 
   listenToConv(conv: ConvId, sink: HintSink): Promise<Listening> {
     return this.#listen(convChannel(conv), sink);
+  }
+
+  listenToAll(sink: HintSink): Promise<Listening> {
+    return this.#listen('all', sink);
   }
 
   /** Nothing is subscribed anew: the channels are the same, what travels there says which life it is about. */

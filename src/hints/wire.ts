@@ -45,6 +45,16 @@ const FIELDS: { readonly [K in BusHint['kind']]: Fields<Extract<BusHint, { kind:
     originDevice: orNull(text),
   },
   mode: { conv: text },
+  // the only content that travels here, for it is kept nowhere
+  signal: {
+    conv: orNull(text),
+    conversationType: oneOf('NONE', 'DIRECT', 'GROUP', 'CHANNEL'),
+    contentType: text,
+    sender: orNull(text),
+    originDevice: orNull(text),
+    sentAt: count,
+    content: orNull((value) => isRecord(value)),
+  },
   device: { device: text, installEpoch: count, reason: oneOf('REVOKED', 'STALE_INSTALL') },
 };
 

@@ -13,7 +13,7 @@ export const convType = builder.enumType('ConvType', {
   values: {
     DIRECT: { description: 'two users, one conversation per pair' },
     GROUP: {},
-    CHANNEL: { description: 'many readers, few writers; cannot be made yet' },
+    CHANNEL: { description: 'many readers, without a limit; only owner and admins write; always in PULL mode' },
   },
 });
 export const conversationType = builder.enumType('ConversationType', {

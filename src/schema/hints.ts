@@ -17,6 +17,7 @@ import { changeHint } from './changes.js';
 import { contentType } from './content-types.js';
 import { event, eventKind } from './messages.js';
 import { selectionOn, selectsOnly } from './selection.js';
+import { signalHint } from './signals.js';
 import { user } from './users.js';
 
 const resyncReason = builder.enumType('ResyncReason', {
@@ -136,11 +137,17 @@ const resync = builder.objectRef<Resync>('Resync').implement({
   fields: (t) => ({ reason: t.expose('reason', { type: resyncReason }) }),
 });
 
-const typeNames = { message: 'MessageHint', read: 'ReadHint', conv: 'ConvHint', change: 'ChangeHint' } as const;
+const typeNames = {
+  message: 'MessageHint',
+  read: 'ReadHint',
+  conv: 'ConvHint',
+  change: 'ChangeHint',
+  signal: 'Signal',
+} as const;
 
 const hint = builder.unionType('Hint', {
   description: 'Everything that a device is told.',
-  types: [resync, messageHint, readHint, convHint, changeHint],
+  types: [resync, messageHint, readHint, convHint, changeHint, signalHint],
   resolveType: (item) => {
     const sent = item;
     return isResync(sent) ? 'Resync' : typeNames[sent.hint.kind];

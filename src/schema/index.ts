@@ -17,6 +17,7 @@ import './unread.js';
 import './groups.js';
 import './contacts.js';
 import './join-requests.js';
+import './signals.js';
 import './hints.js';
 
 export const schema = builder.toSchema();

@@ -47,6 +47,17 @@ export const memberships = (db: Db) => ({
     );
   },
 
+  /** Of these users those who are members now, in no particular order; null: all members. */
+  async joined(conv: ConvId, among: readonly UserId[] | null): Promise<UserId[]> {
+    const found = await rows<{ user: UserId }>(
+      db,
+      sql`/* memberships.joined */
+        SELECT m.user_id AS user FROM members m WHERE m.conv_id = ${conv}::uuid AND m.to_seq IS NULL
+           AND (${among === null} OR m.user_id = ANY (${[...(among ?? [])]}::text[]))`,
+    );
+    return found.map(({ user }) => user);
+  },
+
   /** Begins a period of each at `seq`. None of them may be a member now; all of them were touched in this transaction. */
   async open(conv: ConvId, users: readonly UserId[], role: Role, seq: Seq): Promise<void> {
     await rows(

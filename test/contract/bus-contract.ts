@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HintBus, HintSink, Listening } from '../../src/hints/bus.js';
 import type { UserId } from '../../src/model.js';
-import { ana, ben, cho, conv, message, read, recorder, type Recorder } from '../hints/samples.js';
+import { ana, ben, broadcast, cho, conv, message, read, recorder, type Recorder } from '../hints/samples.js';
 
 const room = conv(1);
 
@@ -88,6 +88,18 @@ export function busContract(name: string, createBus: () => HintBus | Promise<Hin
       bus.publishToConv(message(room, 2));
       await settle(bus);
       expect([ofUser.seqs(), ofConv.seqs()]).toEqual([[1], [2]]);
+    });
+
+    it('[X4] what is for all reaches whoever listens to all, whole, and nobody who listens to less', async () => {
+      const [all, one] = [recorder(), recorder()];
+      await bus.listenToAll(all);
+      await bus.listen(ana, one);
+      bus.publishToAll(broadcast);
+      await settle(bus);
+      await until(() => {
+        expect(all.hints).toEqual([broadcast]);
+      });
+      expect(one.hints).toEqual([]);
     });
 
     it('[L8] another life of the database resyncs every sink once, and hints go on', async () => {

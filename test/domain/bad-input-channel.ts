@@ -2,6 +2,32 @@
 import { long, pages, required, seqs, shorts, type Case, type Values } from './bad-values.js';
 
 export const channelCases: readonly Case[] = [
+  {
+    name: 'signal(contentType)',
+    query: 'mutation ($c: ID!, $v: SignalType!) { signal(conv: $c, contentType: $v) { users } }',
+    values: [['TEXT'], ['CALL'], [1], [null]],
+  },
+  {
+    name: 'signal(content)',
+    query: 'mutation ($c: ID!, $v: JSON) { signal(conv: $c, contentType: CALL, content: $v) { users } }',
+    values: [['x'], [1], [[1]], [null], [{ a: 'a\u0000' }], [{ a: 'x'.repeat(8_192) }, 8_192]],
+  },
+  {
+    name: 'signal(content of TYPING)',
+    query: 'mutation ($c: ID!, $v: JSON) { signal(conv: $c, contentType: TYPING, content: $v) { users } }',
+    values: [[{}], ['x']],
+  },
+  {
+    name: 'signal(to)',
+    query: 'mutation ($c: ID!, $v: [ID!]) { signal(conv: $c, contentType: TYPING, to: $v) { users } }',
+    values: [[Array.from({ length: 17 }, (_, n) => `u${String(n)}`), 16], [['']], [[null]]],
+  },
+  {
+    name: 'broadcast(content)',
+    query: 'mutation ($v: JSON!) { broadcast(content: $v) { content } }',
+    values: [['x'], [1], [[1]], [null], [{ a: 'x'.repeat(8_192) }, 8_192]],
+    as: 'service',
+  },
   ...(
     [
       'acceptContact',

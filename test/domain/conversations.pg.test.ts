@@ -114,7 +114,6 @@ describe('making a group', () => {
       [{ title: 'a\nb' }, bad],
       [{ clientId: '' }, bad],
       [{ clientId: 'k'.repeat(65) }, { ...bad, limit: 64 }],
-      [{ type: 'CHANNEL' }, bad],
       [{ type: 'ROOM' }, bad],
       [{ joinPolicy: 'MAYBE' }, bad],
       [{ extra: 1 }, bad],

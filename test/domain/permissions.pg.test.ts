@@ -110,6 +110,11 @@ const table: { action: string; act: Act; policy?: string; may: Row }[] = [
       group(a, verb, verb === 'updateConv' ? { input: { conv, notice: 'new' } } : { conv, ...args }),
     may,
   })),
+  {
+    action: 'signal',
+    act: (a, conv) => a.ask('mutation ($conv: ID!) { signal(conv: $conv, contentType: TYPING) { users } }', { conv }),
+    may: ['ok', 'ok', 'ok', N, N, F],
+  },
   { action: 'send', act: (a, c) => a.send(c, 'hi'), may: ['ok', 'ok', 'ok', N, N, F] },
   { action: 'markRead', act: (a, c) => a.markRead(c, 3), may: ['ok', 'ok', 'ok', 'ok', N, F] },
   { action: 'ack', act: (a, c) => a.ack(c, 3), may: ['ok', 'ok', 'ok', 'ok', N, F] },
@@ -228,6 +233,7 @@ describe('one answer', () => {
     ['muteAll', 'mutation ($conv: ID!) { muteAll(conv: $conv, muted: true) { duplicate } }', {}],
     ['pinEvent', 'mutation ($conv: ID!) { pinEvent(conv: $conv, seq: 3) { duplicate } }', {}],
     ['unpinEvent', 'mutation ($conv: ID!) { unpinEvent(conv: $conv, seq: 3) { duplicate } }', {}],
+    ['signal', 'mutation ($conv: ID!) { signal(conv: $conv, contentType: TYPING) { users } }', {}],
     ['setNickname', 'mutation ($conv: ID!) { setNickname(conv: $conv, nickname: "x") { duplicate } }', {}],
     ['setConvSettings', 'mutation ($conv: ID!) { setConvSettings(conv: $conv, muted: true) { duplicate } }', {}],
   ];

@@ -11,6 +11,7 @@ const rates: Rates = {
   send: { rate: 5, perMs: 1_000, burst: 5 },
   read: slow(10),
   ack: slow(10),
+  signal: slow(2),
   connect: slow(3),
 };
 let world: World;
@@ -36,6 +37,7 @@ const connect = async (device: Actor) => {
 test('[P3] the defaults', () => {
   const bySecond = { rate: 500, perMs: 1_000, burst: 1_000 };
   expect(readConfig({}).rates).toEqual({
+    signal: { rate: 10, perMs: 1_000, burst: 30 },
     send: { rate: 30, perMs: 1_000, burst: 60 },
     read: bySecond,
     ack: bySecond,
@@ -117,4 +119,13 @@ test('[P3] [P5] who connects too often is told to try later: a device, and all d
   open.push(await connect(await world.device('ana')));
   await open[3]?.ready;
   for (const socket of open) await socket.close();
+});
+
+test('[P3] [X1] signals have a limit of their own', async () => {
+  const ana = await world.device('ana');
+  const document = 'mutation ($conv: ID!) { signal(conv: $conv, contentType: TYPING) { users } }';
+  const outcomes = [];
+  for (let n = 0; n < 3; n++) outcomes.push(await outcomeOf(ana.ask(document, { conv })));
+  expect(outcomes).toEqual(['ok', 'ok', 'RATE_LIMITED']);
+  await ana.send(conv, 'not counted together');
 });

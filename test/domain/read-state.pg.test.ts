@@ -157,7 +157,8 @@ describe('announcing', () => {
     const rowOf = (item: { data?: unknown }) => (item.data as { readChanged: ReadHintRow }).readChanged;
     await live.until((item) => rowOf(item).read === 1_000);
     const reads = live.all.slice(1).map((item) => rowOf(item).read);
-    expect(reads).toEqual([...new Set(reads)].toSorted((a, b) => a - b)); // rising, none twice
+    // never back; a hint that was overtaken by the numbers loaded for it lets the next one say the same again (H8)
+    expect(reads).toEqual(reads.toSorted((a, b) => a - b));
     expect(reads.length).toBeLessThan(readsTold(id).length);
     expect(rowOf(live.all.at(-1) ?? {}).unread).toBe(0);
     expect(await shownTo(ben1, id)).toEqual({ read: 1_000, unread: 0, head: 1_000 });

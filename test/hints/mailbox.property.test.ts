@@ -38,7 +38,7 @@ class Knowledge {
     if (hint.kind === 'read') raise(`read of ${hint.conv}`, hint.read);
     else if (hint.kind === 'conv') raise(`change of ${hint.conv}`, 1);
     else if (hint.kind === 'change') raise(JSON.stringify(hint.about), hint.change);
-    else {
+    else if (hint.kind === 'message') {
       raise(`head of ${hint.conv}`, hint.head);
       raise(`newest ${hint.eventKind} of ${hint.conv}`, hint.seq);
       if (hint.target !== null) raise(`recall of ${hint.conv} ${String(hint.target)}`, 1);

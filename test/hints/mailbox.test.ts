@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Mailbox } from '../../src/hints/mailbox.js';
 import type { Hint, Resync } from '../../src/model.js';
-import { conv, convChange, message, read, recall } from './samples.js';
+import { ana, broadcast, conv, convChange, message, read, recall } from './samples.js';
 
 const room = conv(1);
 const other = conv(2);
@@ -30,6 +30,24 @@ describe('Mailbox', () => {
     for (const seq of [1, 3, 2]) mailbox.hint(message(room, seq));
     mailbox.hint(message(other, 9));
     expect(await drain(mailbox)).toEqual([message(room, 3), message(other, 9)]);
+  });
+
+  it('[X3] [H4] typing of one user is one; other signals are kept apart, at most 32 of a conversation, the oldest go', async () => {
+    const mailbox = new Mailbox();
+    const signal = (contentType: string, sentAt: number) => ({
+      ...broadcast,
+      conv: room,
+      sender: ana,
+      contentType,
+      sentAt,
+    });
+    for (let n = 1; n <= 3; n++) mailbox.hint(signal('TYPING', n));
+    expect(await drain(mailbox)).toEqual([signal('TYPING', 3)]);
+    mailbox.hint(message(room, 1));
+    for (let n = 1; n <= 50; n++) mailbox.hint(signal('CALL', n));
+    expect(mailbox.size).toBe(33);
+    const kept = Array.from({ length: 32 }, (_, n) => signal('CALL', n + 19));
+    expect(await drain(mailbox)).toEqual([message(room, 1), ...kept]);
   });
 
   it('[H4] an older message that knows a larger head passes it on', async () => {

@@ -7,6 +7,7 @@ import type {
   MessageHint,
   ReadHint,
   ResyncReason,
+  SignalHint,
   UserId,
 } from '../../src/model.js';
 import type { HintSink } from '../../src/hints/bus.js';
@@ -48,6 +49,17 @@ export const convChange = (of: ConvId, contentType = 'SETTINGS'): ConvHint => ({
   conv: of,
   contentType,
 });
+
+export const broadcast: SignalHint = {
+  kind: 'signal',
+  conv: null,
+  conversationType: 'NONE',
+  contentType: 'BROADCAST',
+  sender: null,
+  originDevice: null,
+  sentAt: 1,
+  content: { notice: 'soon', more: [1, null] },
+};
 
 export interface Recorder extends HintSink {
   readonly hints: BusHint[];

@@ -49,7 +49,7 @@ const silent = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
 
 /** Tests send as fast as they can; those of P3 set their own. */
 const often = { rate: 1_000_000, perMs: 1_000, burst: 1_000_000 };
-const unlimited: Rates = { send: often, read: often, ack: often, connect: often };
+const unlimited: Rates = { send: often, read: often, ack: often, signal: often, connect: often };
 
 /** Nobody is turned away for the test machine's sake. */
 const patient = ({ handshakes, requests }: AdmissionLimits): AdmissionLimits => ({

@@ -27,6 +27,10 @@ export function recordingBus(): RecordingBus {
       inner.publishToConv(hint);
     },
     listen: (user, sink) => inner.listen(user, sink),
+    publishToAll: (hint) => {
+      inner.publishToAll(hint);
+    },
+    listenToAll: (sink) => inner.listenToAll(sink),
     listenToConv: (conv, sink) => inner.listenToConv(conv, sink),
     enter: (generation) => inner.enter(generation),
     stats: () => inner.stats(),

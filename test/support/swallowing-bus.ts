@@ -28,6 +28,10 @@ export function swallowingBus(): SwallowingBus {
     publishToConv: (hint) => {
       inner.publishToConv(hint);
     },
+    publishToAll: (hint) => {
+      inner.publishToAll(hint);
+    },
+    listenToAll: (sink) => inner.listenToAll(sink),
     listen: (user, sink) => inner.listen(user, sink),
     listenToConv: (conv, sink) => inner.listenToConv(conv, sink),
     enter: (generation) => inner.enter(generation),
