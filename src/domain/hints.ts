@@ -1,5 +1,6 @@
 // A subscriber's hints: from the mailbox, with what was selected beyond them loaded as each item is sent (H1), and never
 // lower than what the same socket was sent before (H8).
+import type { HintSink } from '../hints/bus.js';
 import { Mailbox } from '../hints/mailbox.js';
 import type { ChangeHint, Conv, Hint, LogEvent, Resync, SignalHint, UserId, Viewer } from '../model.js';
 import { requireDevice, toLook } from './access.js';
@@ -67,8 +68,8 @@ export async function subscribe(
     stop = () => {
       own.stop();
     };
-    // only `hints` has signals
-    const all = field === 'hints' ? await deps.bus.listenToAll(mailbox) : null;
+    // only `hints` has signals; a lost one is no reason to ask for anything again
+    const all = field === 'hints' ? await deps.bus.listenToAll(signalsTo(mailbox)) : null;
     connection.sinks.add(mailbox);
     stop = () => {
       connection.sinks.delete(mailbox);
@@ -84,6 +85,13 @@ export async function subscribe(
   }
   return new HintStream(deps, connection, mailbox, selected);
 }
+
+const signalsTo = (mailbox: Mailbox): HintSink => ({
+  hint: (hint) => {
+    mailbox.hint(hint);
+  },
+  resync: () => undefined,
+});
 
 export class HintStream implements AsyncIterableIterator<SentItem, undefined> {
   readonly #deps: Deps;

@@ -4,6 +4,7 @@ import { listenToAll, listenToMessages, listenToReads } from '../support/live-hi
 import { startApp, type TestApp } from '../support/app.js';
 import { freshDatabase, type TestDatabase } from '../support/postgres.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
+import { listenToSignals, signal } from '../support/signals.js';
 import { Actor, fresh, World } from '../support/world.js';
 
 let database: TestDatabase;
@@ -74,6 +75,15 @@ test('[L3] scenario 27: one clientId on two nodes at once is one event', async (
   expect(new Set(answers.map(({ event }) => event.seq))).toEqual(new Set([3]));
   expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
   expect((await ana.conv(conv)).head).toBe(3);
+});
+
+test('[X1] [X4] a signal and a broadcast made on one node reach the devices on both', async () => {
+  const { ana, phone, laptop, conv } = await pair();
+  const lives = [await listenToSignals(phone), await listenToSignals(laptop)];
+  await signal(ana, conv, { contentType: 'CALL', content: { ring: true } });
+  for (const live of lives) expect(await live.next()).toMatchObject({ contentType: 'CALL', content: { ring: true } });
+  await one.service.ask('mutation { broadcast(content: { soon: 1 }) { content } }');
+  for (const live of lives) expect(await live.next()).toMatchObject({ contentType: 'BROADCAST', content: { soon: 1 } });
 });
 
 test('[I4] a device revoked on one node is closed on the other', async () => {
