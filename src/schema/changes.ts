@@ -55,7 +55,12 @@ export const changeHint = builder.objectRef<ChangeItem>('ChangeHint').implement(
     'A contact, a contact request or a request to join of the viewer changed. What was missed is found by `changes`.',
   fields: (t) => ({
     conversationType: t.field({ type: conversationType, resolve: ({ hint }) => hint.conversationType }),
-    contentType: t.field({ type: contentType, resolve: ({ hint }) => hint.contentType as ContentTypeName }),
+    // nullable in MessageHint: one document may select it of every hint
+    contentType: t.field({
+      type: contentType,
+      nullable: true,
+      resolve: ({ hint }) => hint.contentType as ContentTypeName,
+    }),
     change: t.field({
       type: change,
       nullable: true,

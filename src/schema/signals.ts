@@ -16,7 +16,12 @@ export const signalHint = builder.objectRef<SignalItem>('Signal').implement({
     'Something of this moment, told once to the devices that are online and kept nowhere. One that is more than 10 s late is dropped, and so are the oldest of more than 32 that a slow client has not read.',
   fields: (t) => ({
     conversationType: t.field({ type: conversationType, resolve: ({ hint }) => hint.conversationType }),
-    contentType: t.field({ type: contentType, resolve: ({ hint }) => hint.contentType as ContentTypeName }),
+    // nullable in MessageHint: one document may select it of every hint
+    contentType: t.field({
+      type: contentType,
+      nullable: true,
+      resolve: ({ hint }) => hint.contentType as ContentTypeName,
+    }),
     conv: t.field({
       type: conv,
       nullable: true,
