@@ -86,11 +86,11 @@ export class PullChannels implements AsyncDisposable {
     return {
       hint: (hint) => {
         sink.hint(hint);
-        if (tellsOfMembership(hint)) this.#lookAgain(user);
+        if (tellsOfMembership(hint)) this.refresh(user);
       },
       resync: (reason) => {
         sink.resync(reason);
-        this.#lookAgain(user);
+        this.refresh(user);
       },
     };
   }
@@ -126,8 +126,9 @@ export class PullChannels implements AsyncDisposable {
     }
   }
 
-  #lookAgain(user: UserId): void {
-    this.#look(user).catch(ignore); // it has been logged
+  /** As if a hint of a membership had come: it is read anew what this user needs. */
+  refresh(user: UserId): void {
+    if (this.#locals.has(user)) this.#look(user).catch(ignore); // it has been logged
   }
 
   /** Heals a switch whose announcement was lost, say with the node that had made it, and looks that failed. */
@@ -135,7 +136,7 @@ export class PullChannels implements AsyncDisposable {
     try {
       const users = [...this.#locals.keys()];
       const switched = users.length === 0 ? [] : await this.#options.store.channels.switched(users);
-      for (const user of [...switched, ...this.#asked]) this.#lookAgain(user);
+      for (const user of [...switched, ...this.#asked]) this.refresh(user);
     } catch (error) {
       this.#options.log.warn({ err: error }, 'could not look for conversations that were switched');
     }

@@ -88,6 +88,7 @@ export class Redelivery implements AsyncDisposable {
       for (const row of lost(numbers, rows)) for (const hint of hintsOf(row)) this.#tell(connections, hint);
     }
     this.#deps.badges.refresh(user);
+    this.#deps.channels.refresh(user); // a membership may have begun (H7)
   }
 
   async #messages(open: readonly Connection[], windowMs: number): Promise<void> {

@@ -21,7 +21,7 @@ export const channels = (db: Db) => ({
       db,
       sql`/* channels.switched */
         SELECT DISTINCT m.user_id AS user FROM conversations c JOIN members m ON m.conv_id = c.id
-         WHERE c.both_until > clock_timestamp() AND m.to_seq IS NULL AND m.user_id = ANY (${[...users]}::text[])`,
+         WHERE c.both_until > now() AND m.to_seq IS NULL AND m.user_id = ANY (${[...users]}::text[])`,
     );
     return found.map(({ user }) => user);
   },
@@ -31,9 +31,10 @@ export const channels = (db: Db) => ({
     const found = await rows<{ user: UserId }>(
       db,
       sql`/* channels.mayHear */
-        SELECT DISTINCT p.user_id AS user FROM periods p
-         WHERE p.conv_id = ${conv}::uuid AND p.user_id = ANY (${[...users]}::text[])
-           AND p.from_seq <= ${seq}::bigint AND (p.to_seq IS NULL OR p.to_seq >= ${seq}::bigint)`,
+        SELECT u.id AS user FROM unnest(${[...users]}::text[]) u(id)
+         WHERE EXISTS (SELECT FROM periods p
+                        WHERE p.conv_id = ${conv}::uuid AND p.user_id = u.id
+                          AND p.from_seq <= ${seq}::bigint AND (p.to_seq IS NULL OR p.to_seq >= ${seq}::bigint))`,
     );
     return found.map(({ user }) => user);
   },
