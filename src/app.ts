@@ -9,6 +9,7 @@ import { createPace } from './domain/commit.js';
 import { Connections } from './domain/connections.js';
 import type { Deps, Failpoint } from './domain/deps.js';
 import { problemsOf, readiness } from './domain/health.js';
+import { Dissolving } from './domain/dissolving.js';
 import { createLoads } from './domain/loads.js';
 import { PullChannels } from './domain/pull-channels.js';
 import { createRateLimits } from './domain/rate-limits.js';
@@ -78,13 +79,12 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   metrics.watch(store.pool, bus);
   const { checkEveryMs, failpoint = toFailpoint(config.failpoint) } = overrides;
   const deps = createDeps({ config, store, bus, log, metrics, failpoint });
-  owned.use(deps.channels);
-  owned.use(deps.pace);
-  const maxPerDevice = config.maxSocketsPerDevice;
-  const connections = owned.use(
-    new Connections({ store, bus, rates: deps.rates, log, metrics, checkEveryMs, maxPerDevice }),
-  );
+  for (const own of [deps.channels, deps.pace]) owned.use(own);
+  const { maxSocketsPerDevice: maxPerDevice } = config;
+  const shared = { store, bus, rates: deps.rates, log, metrics };
+  const connections = owned.use(new Connections({ ...shared, checkEveryMs, maxPerDevice }));
   const redelivery = owned.use(new Redelivery(deps, connections, config.redelivery));
+  owned.use(new Dissolving(deps, config.dissolveEveryMs));
   const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
   const served = owned.use(await serveMetrics(config, deps));
   const admission = owned.use(new Admission(config.admission, metrics));

@@ -139,6 +139,8 @@ export interface Config {
   readonly logLevel: string;
   readonly drainMs: number;
   readonly redelivery: { readonly everyMs: number; readonly graceMs: number };
+  /** how often it is looked for groups whose end is not in every member's row yet (C4) */
+  readonly dissolveEveryMs: number;
   readonly failpoint: string | null;
   readonly limits: Limits;
   readonly rates: Rates;
@@ -153,9 +155,7 @@ export interface Config {
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const { data, error } = environment.safeParse(given);
-  if (error) {
-    throw new Error(error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
-  }
+  if (error) throw new Error(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'));
   const production = data.NODE_ENV === 'production';
   if (production && data.TIDEMARK_FAILPOINT) throw new Error('TIDEMARK_FAILPOINT: refused when NODE_ENV is production');
   return {
@@ -176,13 +176,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     logLevel: data.LOG_LEVEL,
     drainMs: data.DRAIN_MS,
     redelivery: { everyMs: data.REDELIVERY_EVERY_MS, graceMs: data.REDELIVERY_GRACE_MS },
+    dissolveEveryMs: 5_000,
     failpoint: data.TIDEMARK_FAILPOINT ?? null,
-    limits: {
-      ...defaultLimits,
-      recallWindowMs: data.RECALL_WINDOW_MS,
-      maxGroupMembers: data.MAX_GROUP_MEMBERS,
-      contactsOnly: data.CONTACTS_ONLY,
-    },
+    limits: toLimits(data),
     delivery: { pullAt: data.PULL_MEMBERS, bothMs: 30_000, everyMs: 100 },
     rates: toRates(data),
     admission: toAdmission(data),
@@ -190,6 +186,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     wsQueries: data.WS_QUERIES,
   };
 }
+
+const toLimits = (data: z.infer<typeof environment>): Limits => ({
+  ...defaultLimits,
+  recallWindowMs: data.RECALL_WINDOW_MS,
+  maxGroupMembers: data.MAX_GROUP_MEMBERS,
+  contactsOnly: data.CONTACTS_ONLY,
+});
 
 const toRates = (data: z.infer<typeof environment>): Rates => ({
   send: { rate: data.SEND_RATE, perMs: 1_000, burst: data.SEND_BURST },

@@ -12,7 +12,7 @@ export class Dissolving implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | null = null;
 
-  constructor(deps: Deps, everyMs = 5_000) {
+  constructor(deps: Deps, everyMs: number) {
     this.#deps = deps;
     this.#timer = setInterval(() => void this.run(), everyMs).unref();
   }

@@ -247,8 +247,8 @@ describe('the end', () => {
     const { pool } = world.app.deps.store;
     const open = () => pool.query('SELECT 1 FROM members WHERE conv_id = $1 AND to_seq IS NULL', [conv]);
     expect((await open()).rowCount).toBe(153);
-    await using one = new Dissolving(world.app.deps);
-    await using other = new Dissolving(world.app.deps);
+    await using one = new Dissolving(world.app.deps, 3_600_000);
+    await using other = new Dissolving(world.app.deps, 3_600_000);
     await Promise.all([one.run(), other.run()]);
     expect((await open()).rowCount).toBe(0);
     const { rows } = await pool.query<{ head: string }>(
@@ -259,6 +259,17 @@ describe('the end', () => {
     const withoutMoment = (looks: Awaited<ReturnType<typeof shown>>) =>
       looks.map(({ convs, badge }) => ({ convs, badge: { ...badge, asOf: '' } }));
     expect(withoutMoment(await shown())).toEqual(withoutMoment(before));
+  });
+
+  test('[C4] a node runs the job by itself', async () => {
+    await using own = await startWorld({ config: { dissolveEveryMs: 20 } });
+    const owner = await own.device('ana');
+    const { id } = (await owner.createConv({ members: ['ben'] })).conv;
+    await group(owner, 'dissolveConv', { conv: id });
+    const open = 'SELECT 1 FROM members WHERE conv_id = $1 AND to_seq IS NULL';
+    await expect
+      .poll(async () => (await own.app.deps.store.pool.query(open, [id])).rowCount, { timeout: 20_000 })
+      .toBe(0);
   });
 
   test('[C4] [M5] sends racing the end: the dissolving event is the last of the log', async () => {

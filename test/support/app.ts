@@ -63,7 +63,7 @@ export function testConfig(databaseUrl: string, serviceKey: string, more: Partia
   const admission = patient(base.admission);
   // no scan comes by itself in between: tests that want one ask for it
   const redelivery = { everyMs: 3_600_000, graceMs: 0 };
-  const mine = { admission, redelivery, rates: unlimited, maxSocketsPerDevice: Infinity };
+  const mine = { admission, redelivery, dissolveEveryMs: 3_600_000, rates: unlimited, maxSocketsPerDevice: Infinity };
   return { ...base, poolMax: 6, ...mine, ...more };
 }
 
