@@ -1,13 +1,5 @@
 // Asking to be a contact, and the answers (K2–K4).
-import {
-  deviceOf,
-  viaOf,
-  type ContactRequest,
-  type ConvId,
-  type Page,
-  type RequestState,
-  type Viewer,
-} from '../model.js';
+import { type ContactRequest, type Page, type RequestState, type Viewer } from '../model.js';
 import { requirePerson } from './access.js';
 import type { ContentTypeName } from './content-types.js';
 import { setBlocked } from './contacts.js';
@@ -15,6 +7,7 @@ import type { Deps } from './deps.js';
 import { openDirect, pairOf } from './direct.js';
 import { badInput, blocked, conflict } from './errors.js';
 import { requireFirst, requireShort, requireUserId } from './input.js';
+import { announce } from './scene.js';
 import { between, renewed, tellOfTie, type ContactAnswer, type RequestKey, type Scene } from './ties.js';
 
 /** From any state: reopens the request, accepts the one that waits, or adds silently whom the other still holds (K2, K5). */
@@ -29,7 +22,7 @@ export async function requestContact(
     const { me, peer, ties, tx } = scene;
     if (ties.theirs?.blocked === true) throw blocked();
     if (ties.mine?.active === true && ties.theirs?.active === true) return null;
-    if (ties.received?.state === 'PENDING') return befriend(scene);
+    if (ties.received?.state === 'PENDING') return befriend(deps, scene);
     if (ties.theirs?.active === true) {
       tellOfTie(scene, 'FRIEND_ADD', await tx.contacts.put(me, renewed(ties.mine, peer)));
       return null;
@@ -47,7 +40,7 @@ export const acceptContact = (deps: Deps, viewer: Viewer, input: { readonly user
   between(deps, viewer, input.user, async (scene) => {
     requirePending(scene.ties.received);
     if (scene.ties.theirs?.blocked === true) throw blocked();
-    return befriend(scene);
+    return befriend(deps, scene);
   });
 
 export const refuseContact = (deps: Deps, viewer: Viewer, input: { readonly user: string }): Promise<ContactAnswer> =>
@@ -57,7 +50,7 @@ export const withdrawContact = (deps: Deps, viewer: Viewer, input: { readonly us
   between(deps, viewer, input.user, (scene) => close(scene, scene.ties.sent, 'WITHDRAWN', 'FRIEND_REQUEST_WITHDRAWN'));
 
 /** The waiting request of the peer is accepted: both directions, and one event in their direct conversation (K4). */
-async function befriend(scene: Scene): Promise<RequestKey> {
+async function befriend(deps: Deps, scene: Scene): Promise<RequestKey> {
   const { tx, tell, viewer, me, peer, ties } = scene;
   const request = { from: peer, to: me };
   const { conv } = await openDirect(tx, tell, viewer, [me, peer], { contactsOnly: false });
@@ -69,18 +62,9 @@ async function befriend(scene: Scene): Promise<RequestKey> {
   );
   tellOfTie(scene, 'FRIEND_ADD', await tx.contacts.put(me, renewed(ties.mine, peer)));
   tellOfTie(scene, 'FRIEND_ADD', await tx.contacts.put(peer, renewed(ties.theirs, me)));
-  await appendFriendAdd(scene, conv);
+  const event = { kind: 'NOTICE', contentType: 'FRIEND_ADD', content: { users: pairOf(me, peer) } } as const;
+  await announce(deps, viewer, scene, { id: conv, type: 'DIRECT' }, { event });
   return request;
-}
-
-async function appendFriendAdd({ tx, tell, viewer, me, peer }: Scene, conv: ConvId): Promise<void> {
-  const users = pairOf(me, peer);
-  const [eventKind, contentType] = ['NOTICE', 'FRIEND_ADD'] as const;
-  const event = { kind: eventKind, contentType, sender: me, via: viaOf(viewer), content: { users } };
-  const seq = await tx.clock.append(conv, event);
-  const originDevice = deviceOf(viewer)?.device ?? null;
-  const hint = { kind: 'message', conv, conversationType: 'DIRECT', head: seq, seq, eventKind, contentType } as const;
-  tell(users, { ...hint, sender: me, target: null, originDevice, change: null });
 }
 
 /** The first who answers wins; the others learn what it came to (K3). */

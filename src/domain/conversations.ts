@@ -2,12 +2,12 @@
 import { v7 as uuidv7 } from 'uuid';
 import {
   deviceOf,
-  viaOf,
   type Conv,
   type ConvId,
   type ConvType,
   type JoinPolicy,
   type PersonViewer,
+  type Role,
 } from '../model.js';
 import type { Page, UserId, Viewer } from '../model.js';
 import type { Tx } from '../store/store.js';
@@ -18,7 +18,7 @@ import { byBytes, openDirect } from './direct.js';
 import { DomainError, badInput, notMember, overLimit } from './errors.js';
 import { fingerprintOf, fromOpaque, requireClientId, requireConvId, requireFirst, requireShort } from './input.js';
 import { requireUserId, requireUsers, toOpaque } from './input.js';
-import { tellOfSystemEvent, type ConvAnswer } from './scene.js';
+import { appendSystemEvent, tellOfSystemEvent, type ConvAnswer } from './scene.js';
 
 /** The conversation as the viewer sees it; the service key by itself sees it as nobody in particular. */
 export async function conv(deps: Deps, viewer: Viewer, id: ConvId): Promise<Conv> {
@@ -158,17 +158,15 @@ async function openGroup({ deps, tx, tell, viewer, changes }: Opening, wish: Wis
   const { creator, others, type, title, joinPolicy, historyVisible } = wish;
   const id = uuidv7() as ConvId;
   await tx.conversations.insert({ id, type, title, joinPolicy, historyVisible, direct: null });
-  const sender = viewer.kind === 'service' ? null : viewer.user;
-  const event = { kind: 'MEMBERSHIP', sender, via: viaOf(viewer) } as const;
-  let seq = await tx.clock.append(id, { ...event, contentType: 'GROUP_CREATE', content: { users: [creator] } });
-  await tx.memberships.open(id, [creator], 'OWNER', seq);
-  if (others.length > 0) {
-    seq = await tx.clock.append(id, { ...event, contentType: 'MEMBER_INVITE', content: { users: others } });
-    await tx.memberships.open(id, others, 'MEMBER', seq);
-  }
-  const contentType = others.length > 0 ? 'MEMBER_INVITE' : 'GROUP_CREATE';
-  const told = { tx, tell, viewer, conv: { id, type }, seq, kind: 'MEMBERSHIP', contentType, changes } as const;
-  await tellOfSystemEvent(deps, told);
+  const begin = async (contentType: 'GROUP_CREATE' | 'MEMBER_INVITE', users: readonly UserId[], role: Role) => {
+    const event = { kind: 'MEMBERSHIP', contentType, content: { users } } as const;
+    const seq = await appendSystemEvent(tx, viewer, { id }, event);
+    await tx.memberships.open(id, users, role, seq);
+    return { seq, contentType };
+  };
+  let last = await begin('GROUP_CREATE', [creator], 'OWNER');
+  if (others.length > 0) last = await begin('MEMBER_INVITE', others, 'MEMBER');
+  await tellOfSystemEvent(deps, { tx, tell, viewer, conv: { id, type }, kind: 'MEMBERSHIP', changes, ...last });
   return { conv: id, duplicate: false };
 }
 

@@ -1,11 +1,10 @@
 // What is true of a whole group, and its end: events in its log and `infoVersion`, never rows per member (C4).
-import type { JoinPolicy, JsonObject, Viewer } from '../model.js';
+import type { JoinPolicy, Viewer } from '../model.js';
 import type { GroupFacts } from '../store/groups.js';
-import { requireMay, requireService } from './access.js';
-import type { ContentTypeName } from './content-types.js';
+import { requireMay, requireService, type Action } from './access.js';
 import type { Deps } from './deps.js';
 import { requireConvId, requireShort, requireText, requireUrl } from './input.js';
-import { announce, announceFact, underLock, type ConvAnswer } from './scene.js';
+import { announce, announceFact, underLock, type Announcement, type ConvAnswer } from './scene.js';
 
 export interface UpdateConvInput {
   readonly conv: string;
@@ -18,17 +17,25 @@ export interface UpdateConvInput {
 
 /** What is absent stays; null clears a notice or a picture. One event for each kind of change, none where nothing is new. */
 export async function updateConv(deps: Deps, viewer: Viewer, input: UpdateConvInput): Promise<ConvAnswer> {
-  const id = requireConvId(input.conv);
-  const asked = requireFacts(deps, input);
+  return changeFacts(deps, viewer, 'updateConv', input.conv, requireFacts(deps, input));
+}
+
+async function changeFacts(
+  deps: Deps,
+  viewer: Viewer,
+  action: Action,
+  asked: string,
+  facts: Partial<GroupFacts>,
+): Promise<ConvAnswer> {
+  const id = requireConvId(asked);
   return underLock(deps, viewer, id, [], async (scene) => {
-    const conv = requireMay('updateConv', viewer, scene.conv, scene.actor);
+    const conv = requireMay(action, viewer, scene.conv, scene.actor);
     const before = await scene.tx.groups.facts(id);
-    const next = { ...before, ...asked };
-    const told = newsOf(before, next);
-    if (told.length === 0) return;
+    const next = { ...before, ...facts };
+    const news = newsOf(before, next);
+    if (news.length === 0) return;
     await scene.tx.groups.setFacts(id, next);
-    for (const { contentType, content } of told)
-      await announceFact(deps, viewer, scene, conv, { contentType, content });
+    for (const each of news) await announceFact(deps, viewer, scene, conv, each);
   });
 }
 
@@ -48,57 +55,36 @@ function requireFacts({ limits }: Deps, input: UpdateConvInput): Partial<GroupFa
 }
 
 /** The events that say what is new. */
-function newsOf(before: GroupFacts, next: GroupFacts): { contentType: ContentTypeName; content: JsonObject }[] {
+function newsOf(before: GroupFacts, next: GroupFacts): Omit<Announcement, 'kind'>[] {
   const isNew = (fact: keyof GroupFacts) => before[fact] !== next[fact];
   const rest = (['avatarUrl', 'joinPolicy', 'historyVisible'] as const).filter(isNew);
-  return [
-    ...(isNew('title') ? [{ contentType: 'NAME_UPDATE' as const, content: { title: next.title } }] : []),
-    ...(isNew('notice') ? [{ contentType: 'NOTICE_UPDATE' as const, content: { notice: next.notice } }] : []),
-    ...(rest.length > 0
-      ? [
-          {
-            contentType: 'GROUP_INFO_UPDATE' as const,
-            content: Object.fromEntries(rest.map((fact) => [fact, next[fact]])),
-          },
-        ]
-      : []),
-  ];
+  const news: Omit<Announcement, 'kind'>[] = [];
+  if (isNew('title')) news.push({ contentType: 'NAME_UPDATE', content: { title: next.title } });
+  if (isNew('notice')) news.push({ contentType: 'NOTICE_UPDATE', content: { notice: next.notice } });
+  if (rest.length > 0) {
+    const content = Object.fromEntries(rest.map((fact) => [fact, next[fact]]));
+    news.push({ contentType: 'GROUP_INFO_UPDATE', content });
+  }
+  if (isNew('allMuted')) news.push({ contentType: next.allMuted ? 'GROUP_MUTED' : 'GROUP_UNMUTED', content: null });
+  if (isNew('banned')) news.push({ contentType: 'GROUP_BANNED', content: { banned: next.banned } });
+  return news;
 }
 
 /** Only owner and admins may send, or all again. */
-export async function muteAll(
+export const muteAll = (
   deps: Deps,
   viewer: Viewer,
-  input: { readonly conv: string; readonly muted: boolean },
-): Promise<ConvAnswer> {
-  const id = requireConvId(input.conv);
-  return underLock(deps, viewer, id, [], async (scene) => {
-    const conv = requireMay('muteAll', viewer, scene.conv, scene.actor);
-    const before = await scene.tx.groups.facts(id);
-    if (before.allMuted === input.muted) return;
-    await scene.tx.groups.setFacts(id, { ...before, allMuted: input.muted });
-    await announceFact(deps, viewer, scene, conv, {
-      contentType: input.muted ? 'GROUP_MUTED' : 'GROUP_UNMUTED',
-      content: null,
-    });
-  });
-}
+  { conv, muted }: { readonly conv: string; readonly muted: boolean },
+): Promise<ConvAnswer> => changeFacts(deps, viewer, 'muteAll', conv, { allMuted: muted });
 
 /** Nobody may send, or all again: by the service alone. */
 export async function banConv(
   deps: Deps,
   viewer: Viewer,
-  input: { readonly conv: string; readonly banned: boolean },
+  { conv, banned }: { readonly conv: string; readonly banned: boolean },
 ): Promise<ConvAnswer> {
   requireService(viewer);
-  const id = requireConvId(input.conv);
-  return underLock(deps, viewer, id, [], async (scene) => {
-    const conv = requireMay('banConv', viewer, scene.conv, scene.actor);
-    const before = await scene.tx.groups.facts(id);
-    if (before.banned === input.banned) return;
-    await scene.tx.groups.setFacts(id, { ...before, banned: input.banned });
-    await announceFact(deps, viewer, scene, conv, { contentType: 'GROUP_BANNED', content: { banned: input.banned } });
-  });
+  return changeFacts(deps, viewer, 'banConv', conv, { banned });
 }
 
 /** Ends every membership at one event, at once; the members' rows follow in batches (dissolving.ts). */

@@ -1,15 +1,6 @@
 // A change to a conversation under its lock: what decides is read after the lock is held (M5), what changed is one event, and
 // who sees it is told after the commit (H1, H9).
-import {
-  deviceOf,
-  viaOf,
-  type ConvId,
-  type ConvType,
-  type JsonObject,
-  type Seq,
-  type UserId,
-  type Viewer,
-} from '../model.js';
+import { deviceOf, viaOf, type ConvId, type JsonObject, type Seq, type UserId, type Viewer } from '../model.js';
 import type { LockedConv, SystemEvent } from '../store/clock.js';
 import type { Membership } from '../store/memberships.js';
 import type { Tx } from '../store/store.js';
@@ -53,20 +44,22 @@ export async function underLock(
 }
 
 type SystemKind = SystemEvent['kind'];
-interface Announcement {
+export interface Announcement {
   readonly kind: SystemKind;
   readonly contentType: ContentTypeName;
   readonly content: JsonObject | null;
 }
 
-export function appendSystemEvent(tx: Tx, viewer: Viewer, conv: LockedConv, event: Announcement): Promise<Seq> {
+type Place = Pick<LockedConv, 'id' | 'type'>;
+
+export function appendSystemEvent(tx: Tx, viewer: Viewer, conv: Pick<Place, 'id'>, event: Announcement): Promise<Seq> {
   const sender = viewer.kind === 'service' ? null : viewer.user;
   return tx.clock.append(conv.id, { ...event, sender, via: viaOf(viewer) });
 }
 
 interface Told extends Pick<Scene, 'tx' | 'tell'> {
   readonly viewer: Viewer;
-  readonly conv: { readonly id: ConvId; readonly type: ConvType };
+  readonly conv: Place;
   readonly seq: Seq;
   readonly kind: SystemKind;
   readonly contentType: ContentTypeName;
@@ -99,7 +92,7 @@ export async function announce(
   deps: Deps,
   viewer: Viewer,
   { tx, tell }: Pick<Scene, 'tx' | 'tell'>,
-  conv: LockedConv,
+  conv: Place,
   { event, changes = new Map() }: { readonly event: Announcement; readonly changes?: ReadonlyMap<UserId, number> },
 ): Promise<Seq> {
   const seq = await appendSystemEvent(tx, viewer, conv, event);
@@ -113,7 +106,7 @@ export async function announceFact(
   deps: Deps,
   viewer: Viewer,
   scene: Pick<Scene, 'tx' | 'tell'>,
-  conv: LockedConv,
+  conv: Place,
   { contentType, content }: Omit<Announcement, 'kind'>,
 ): Promise<Seq> {
   await scene.tx.groups.raiseInfoVersion(conv.id);
