@@ -6,7 +6,7 @@ import { setBlocked } from './contacts.js';
 import type { Deps } from './deps.js';
 import { openDirect, pairOf } from './direct.js';
 import { badInput, blocked, conflict } from './errors.js';
-import { requireFirst, requireShort, requireUserId } from './input.js';
+import { requireFirst, requireShort, requireUserId, toPage } from './input.js';
 import { announce } from './scene.js';
 import { between, renewed, tellOfTie, type ContactAnswer, type RequestKey, type Scene } from './ties.js';
 
@@ -103,5 +103,5 @@ export async function contactRequests(
   const after = input.after == null ? null : requireUserId(input.after, 'after');
   const query = { sent: input.sent ?? false, state: input.state ?? null, after, first };
   const found = await deps.store.contacts.requestPage(user, query);
-  return { items: found.slice(0, first), hasPrevious: after !== null, hasNext: found.length > first };
+  return toPage(found, first, after);
 }

@@ -3,7 +3,7 @@ import type { Contact, Page, Viewer } from '../model.js';
 import { requirePerson } from './access.js';
 import type { Deps } from './deps.js';
 import { badInput } from './errors.js';
-import { requireFirst, requireShort, requireUserId } from './input.js';
+import { requireFirst, requireShort, requireUserId, toPage } from './input.js';
 import { between, renewed, tellOfTie, type ContactAnswer, type Scene } from './ties.js';
 
 /** One-sided: the other is not told (K5). */
@@ -71,5 +71,5 @@ export async function contacts(deps: Deps, viewer: Viewer, input: ContactsInput)
   const first = requireFirst(input.first, 50, deps.limits.maxPage);
   const after = input.after == null ? null : requireUserId(input.after, 'after');
   const found = await deps.store.contacts.page(user, input.blocked === true ? 'BLOCKED' : 'ACTIVE', after, first);
-  return { items: found.slice(0, first), hasPrevious: after !== null, hasNext: found.length > first };
+  return toPage(found, first, after);
 }

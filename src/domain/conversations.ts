@@ -16,8 +16,16 @@ import { commit, type Tell } from './commit.js';
 import type { Deps } from './deps.js';
 import { byBytes, openDirect } from './direct.js';
 import { DomainError, badInput, notMember, overLimit } from './errors.js';
-import { fingerprintOf, fromOpaque, requireClientId, requireConvId, requireFirst, requireShort } from './input.js';
-import { requireUserId, requireUsers, toOpaque } from './input.js';
+import {
+  fingerprintOf,
+  fromOpaque,
+  requireClientId,
+  requireConvId,
+  requireFirst,
+  requireShort,
+  requireKnown,
+} from './input.js';
+import { requireUserId, requireUsers, toOpaque, toPage } from './input.js';
 import { appendSystemEvent, tellOfSystemEvent, type ConvAnswer } from './scene.js';
 
 /** The conversation as the viewer sees it; the service key by itself sees it as nobody in particular. */
@@ -54,7 +62,7 @@ export async function convs(deps: Deps, viewer: Viewer, input: ConvsInput): Prom
     lagging: input.lagging ?? false,
     includeLeft: input.includeLeft ?? false,
   });
-  return { items: found.slice(0, first), asOf, hasPrevious: after !== null, hasNext: found.length > first };
+  return { ...toPage(found, first, after), asOf };
 }
 
 export const toConvCursor = ({ id, activeAt }: Conv): string => toOpaque(`${activeAt.getTime()} ${id}`);
@@ -103,8 +111,7 @@ export async function createConv(deps: Deps, viewer: Viewer, input: CreateConvIn
     const users = [wish.creator, ...wish.others];
     const known = await tx.clock.lockUsers(users);
     await requireCurrent(tx, viewer); // after the wait for the users' locks (I5)
-    const stranger = users.find((user) => !known.has(user));
-    if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
+    requireKnown(users, known);
     await deps.failpoint('after lock');
     const answer =
       wish.type === 'DIRECT'

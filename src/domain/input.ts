@@ -1,7 +1,7 @@
 // Checks of what clients send that the GraphQL types do not make. Each throws BAD_USER_INPUT before any work is done (P1).
 import { createHash } from 'node:crypto';
 import stringify from 'safe-stable-stringify';
-import type { ConvId, DeviceId, UserId } from '../model.js';
+import type { ConvId, DeviceId, Page, UserId } from '../model.js';
 import { badInput, notMember, overLimit } from './errors.js';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u;
@@ -66,10 +66,23 @@ export function requireFirst(value: number | null | undefined, fallback: number,
   return first;
 }
 
+/** Of what was found when one more than `first` was asked for; `after`: where it was to begin, null: at the start. */
+export const toPage = <T>(found: readonly T[], first: number, after: unknown): Page<T> => ({
+  items: found.slice(0, first),
+  hasPrevious: after !== null,
+  hasNext: found.length > first,
+});
+
 /** Distinct user ids, of at most `max` given. */
 export function requireUsers(values: readonly string[], name: string, max: number): UserId[] {
   if (values.length > max) throw overLimit(name, max, 'items');
   return [...new Set(values.map((value) => requireUserId(value, name)))];
+}
+
+/** @throws BAD_USER_INPUT naming the first whom the database does not have */
+export function requireKnown(users: readonly UserId[], known: { has(user: UserId): boolean }): void {
+  const stranger = users.find((user) => !known.has(user));
+  if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
 }
 
 /** sha256 over the canonical JSON of a request: what "the same content" means for a clientId (L3). */

@@ -6,7 +6,17 @@ import { requireMay, requirePerson } from './access.js';
 import type { ContentTypeName } from './content-types.js';
 import type { Deps } from './deps.js';
 import { badInput, conflict, notMember } from './errors.js';
-import { fromOpaque, requireConvId, requireFirst, requireShort, requireUserId, toConvId, toOpaque } from './input.js';
+import {
+  fromOpaque,
+  requireConvId,
+  requireFirst,
+  requireShort,
+  requireUserId,
+  toConvId,
+  toOpaque,
+  requireKnown,
+  toPage,
+} from './input.js';
 import { underLock, type Scene } from './scene.js';
 
 export interface JoinRequestAnswer {
@@ -46,8 +56,7 @@ export async function askToAdd(
 ): Promise<void> {
   const { user: inviter } = requirePerson(viewer);
   const known = await scene.tx.clock.lockUsers([...users, inviter, ...(await scene.tx.groups.leaders(conv.id))]);
-  const stranger = users.find((user) => !known.has(user));
-  if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
+  requireKnown(users, known);
   for (const user of users) await openRequest(scene, conv, { user, inviter, text: null });
 }
 
@@ -174,7 +183,7 @@ export async function joinRequests(deps: Deps, viewer: Viewer, input: JoinReques
   const after = fromCursor(input.after);
   const conv = input.conv == null ? null : toConvId(input.conv);
   const found = await deps.store.joinRequests.page(user, { conv, state: input.state ?? null, after, first });
-  return { items: found.slice(0, first), hasPrevious: after !== null, hasNext: found.length > first };
+  return toPage(found, first, after);
 }
 
 export const toJoinRequestCursor = ({ conv, user }: JoinRequest): string => toOpaque(`${conv} ${user}`);

@@ -1,13 +1,13 @@
 // Who is in a conversation: adding, removing, joining, leaving (M2–M7). Every decision is taken after the conversation's lock
 // is held, and every change is one event that its subjects see: the first of their period or the last.
-import { type ConvId, type Member, type Page, type UserId, type Viewer } from '../model.js';
+import type { ConvId, Member, Page, UserId, Viewer } from '../model.js';
 import type { LockedConv } from '../store/clock.js';
 import type { Tx } from '../store/store.js';
 import { directForEver, isLeader, requireMay, requireMayActOn, requirePerson } from './access.js';
 import type { Tell } from './commit.js';
 import type { Deps } from './deps.js';
 import { badInput, forbidden, notMember, overLimit } from './errors.js';
-import { requireConvId, requireFirst, requireUserId, requireUsers } from './input.js';
+import { requireConvId, requireFirst, requireUserId, requireUsers, requireKnown, toPage } from './input.js';
 import { answerRequest, askToAdd, settleRequests, withdrawRequests, type JoinRequestAnswer } from './join-requests.js';
 import { appendSystemEvent, tellOfSystemEvent, underLock, type ConvAnswer, type Scene } from './scene.js';
 
@@ -99,8 +99,7 @@ async function enter(
     throw overLimit('a group', maxGroupMembers, 'members');
   await settleRequests(viewer, scene, conv, users);
   const changes = await tx.clock.touch(users);
-  const stranger = users.find((user) => !changes.has(user));
-  if (stranger !== undefined) throw badInput(`there is no user ${stranger}`);
+  requireKnown(users, changes);
   const seq = await appendSystemEvent(tx, viewer, conv, { kind: 'MEMBERSHIP', contentType, content: { users } });
   await tx.memberships.open(conv.id, users, 'MEMBER', seq);
   await tellOfSystemEvent(deps, { tx, tell, viewer, conv, seq, kind: 'MEMBERSHIP', contentType, changes });
@@ -161,5 +160,5 @@ export async function members(
   const after = input.after == null ? null : requireUserId(input.after, 'after');
   const looking = viewer.kind === 'service' ? null : viewer.user;
   const found = await deps.store.memberships.page(conv, looking, after, first);
-  return { items: found.slice(0, first), hasPrevious: after !== null, hasNext: found.length > first };
+  return toPage(found, first, after);
 }

@@ -9,7 +9,7 @@ import type { ContentTypeName } from './content-types.js';
 import type { Deps } from './deps.js';
 import { pairOf } from './direct.js';
 import { badInput } from './errors.js';
-import { requireUserId } from './input.js';
+import { requireKnown, requireUserId } from './input.js';
 
 export type RequestKey = Pick<ContactRequest, 'from' | 'to'>;
 
@@ -46,7 +46,7 @@ export async function between(
     const known = await tx.clock.lockUsers([me, peer]);
     await deps.failpoint('after lock');
     await requireCurrent(tx, viewer);
-    if (!known.has(peer)) throw badInput(`there is no user ${peer}`);
+    requireKnown([peer], known);
     return change({ tx, tell, viewer: person, me, peer, ties: await tx.contacts.ties(me, peer) });
   });
   return { user: me, peer, request };

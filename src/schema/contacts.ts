@@ -12,7 +12,7 @@ import type { Contact, ContactRequest } from '../model.js';
 import { builder, priced } from './builder.js';
 import { connectionOf, toConnection } from './connections.js';
 import { viewerOf } from './context.js';
-import { user } from './users.js';
+import { user, userOf } from './users.js';
 
 export const requestState = builder.enumType('RequestState', {
   values: {
@@ -30,8 +30,7 @@ export const contact = builder.objectRef<Contact>('Contact').implement({
     id: t.id({ description: 'the other user’s', resolve: ({ peer }) => peer }),
     user: t.field({
       type: user,
-      resolve: async ({ peer }, _, { deps }) =>
-        (await deps.loads.user(peer)) ?? { id: peer, name: null, avatarUrl: null },
+      resolve: ({ peer }, _, context) => userOf(context, peer),
     }),
     active: t.exposeBoolean('active', { description: 'false: deleted, or only blocked' }),
     remark: t.exposeString('remark', { nullable: true, description: 'the viewer’s own name for them' }),
@@ -42,17 +41,15 @@ export const contact = builder.objectRef<Contact>('Contact').implement({
   }),
 });
 
-const person = (id: Contact['peer']) => ({ id, name: null, avatarUrl: null });
-
 export const contactRequest = builder.objectRef<ContactRequest>('ContactRequest').implement({
   description: 'One for each ordered pair: asking again opens it again.',
   fields: (t) => ({
     id: t.id({ description: 'names the pair', resolve: ({ from, to }) => JSON.stringify([from, to]) }),
     from: t.field({
       type: user,
-      resolve: async ({ from }, _, { deps }) => (await deps.loads.user(from)) ?? person(from),
+      resolve: ({ from }, _, context) => userOf(context, from),
     }),
-    to: t.field({ type: user, resolve: async ({ to }, _, { deps }) => (await deps.loads.user(to)) ?? person(to) }),
+    to: t.field({ type: user, resolve: ({ to }, _, context) => userOf(context, to) }),
     state: t.expose('state', { type: requestState }),
     text: t.exposeString('text', { nullable: true }),
     requestedAt: t.expose('requestedAt', { type: 'DateTime' }),

@@ -7,15 +7,12 @@ import {
   type JoinRequestAnswer,
 } from '../domain/join-requests.js';
 import { approveJoin } from '../domain/memberships.js';
-import type { JoinRequest, UserId } from '../model.js';
+import type { JoinRequest } from '../model.js';
 import { builder, priced } from './builder.js';
 import { connectionOf, toConnection } from './connections.js';
 import { requestState } from './contacts.js';
-import { viewerOf, type Context } from './context.js';
-import { user } from './users.js';
-
-const person = async ({ deps }: Context, id: UserId) =>
-  (await deps.loads.user(id)) ?? { id, name: null, avatarUrl: null };
+import { viewerOf } from './context.js';
+import { user, userOf } from './users.js';
 
 /** In a client's cache. */
 export const joinRequestId = ({ conv, user: applicant }: Pick<JoinRequest, 'conv' | 'user'>): string =>
@@ -27,12 +24,12 @@ export const joinRequest = builder.objectRef<JoinRequest>('JoinRequest').impleme
   fields: (t) => ({
     id: t.id({ description: 'names the pair', resolve: joinRequestId }),
     conv: t.exposeID('conv', { description: 'the group’s id' }),
-    user: t.field({ type: user, resolve: (parent, _, context) => person(context, parent.user) }),
+    user: t.field({ type: user, resolve: (parent, _, context) => userOf(context, parent.user) }),
     inviter: t.field({
       type: user,
       nullable: true,
       description: 'the member who wanted to add them; null: they asked themselves',
-      resolve: ({ inviter }, _, context) => (inviter === null ? null : person(context, inviter)),
+      resolve: ({ inviter }, _, context) => (inviter === null ? null : userOf(context, inviter)),
     }),
     state: t.expose('state', { type: requestState }),
     text: t.exposeString('text', { nullable: true }),

@@ -5,13 +5,13 @@ import { builder, priced } from './builder.js';
 import { connectionOf, toConnection } from './connections.js';
 import { viewerOf } from './context.js';
 import { conv, convPayload, role } from './conversations.js';
-import { user } from './users.js';
+import { user, userOf } from './users.js';
 
 const member = builder.objectRef<Member>('Member').implement({
   fields: (t) => ({
     user: t.field({
       type: user,
-      resolve: async ({ user: id }, _, { deps }) => (await deps.loads.user(id)) ?? { id, name: null, avatarUrl: null },
+      resolve: ({ user: id }, _, context) => userOf(context, id),
     }),
     role: t.expose('role', { type: role }),
     nickname: t.exposeString('nickname', { nullable: true, description: 'the member’s own name here' }),

@@ -1,8 +1,8 @@
 // Users as others see them.
 import { upsertUser } from '../domain/users.js';
-import type { User } from '../model.js';
+import type { User, UserId } from '../model.js';
 import { builder } from './builder.js';
-import { viewerOf } from './context.js';
+import { viewerOf, type Context } from './context.js';
 
 export const user = builder.objectRef<User>('User').implement({
   description: 'A user of the application. The id is the application’s own: text of 1 to 64 characters.',
@@ -12,6 +12,10 @@ export const user = builder.objectRef<User>('User').implement({
     avatarUrl: t.exposeString('avatarUrl', { nullable: true }),
   }),
 });
+
+/** By the id of one who must be there. */
+export const userOf = async ({ deps }: Context, id: UserId): Promise<User> =>
+  (await deps.loads.user(id)) ?? { id, name: null, avatarUrl: null };
 
 const upsertUserInput = builder.inputType('UpsertUserInput', {
   fields: (t) => ({

@@ -7,7 +7,7 @@ import { builder } from './builder.js';
 import { viewerOf } from './context.js';
 import { device } from './devices.js';
 import { badge } from './unread.js';
-import { user } from './users.js';
+import { user, userOf } from './users.js';
 
 const viewer = builder.objectRef<PersonViewer>('Viewer').implement({
   description: 'The user that the credential stands for, and the device it belongs to.',
@@ -15,8 +15,7 @@ const viewer = builder.objectRef<PersonViewer>('Viewer').implement({
     id: t.id({ description: 'the user’s id', resolve: (me) => me.user }),
     user: t.field({
       type: user,
-      resolve: async (me, _, { deps }) =>
-        (await deps.loads.user(me.user)) ?? { id: me.user, name: null, avatarUrl: null },
+      resolve: (me, _, context) => userOf(context, me.user),
     }),
     device: t.field({
       type: device,

@@ -1,7 +1,7 @@
 // Contacts and contact requests. Every write holds the row locks of both users, and draws a change number of its own for each
 // user whose row it is (C2).
 import type { Contact, ContactRequest, RequestState, UserId } from '../model.js';
-import { none, row, rows, sql, type Db } from './sql.js';
+import { none, row, rows, rowsInOrder, sql, type Db } from './sql.js';
 
 /** Everything between two users, as the first of them sees it. */
 export interface Ties {
@@ -101,29 +101,27 @@ export const contacts = (db: Db) => ({
 
   /** Single rows, in the order asked. */
   async of(keys: readonly { readonly user: UserId; readonly peer: UserId }[]): Promise<(Contact | null)[]> {
-    const found = await rows<Contact & { ord: number }>(
+    return rowsInOrder<Contact>(
       db,
+      keys,
       sql`/* contacts.of */
         SELECT k.ord, ${contactColumns}
           FROM unnest(${keys.map((k) => k.user)}::text[], ${keys.map((k) => k.peer)}::text[]) WITH ORDINALITY AS k(u, p, ord)
           JOIN contacts c ON c.user_id = k.u AND c.peer_id = k.p`,
     );
-    const byOrd = new Map(found.map(({ ord, ...contact }) => [ord, contact]));
-    return keys.map((_, index) => byOrd.get(index + 1) ?? null);
   },
 
   async requestsOf(
     keys: readonly { readonly from: UserId; readonly to: UserId }[],
   ): Promise<(ContactRequest | null)[]> {
-    const found = await rows<ContactRequest & { ord: number }>(
+    return rowsInOrder<ContactRequest>(
       db,
+      keys,
       sql`/* contacts.requestsOf */
         SELECT k.ord, ${requestColumns}
           FROM unnest(${keys.map((k) => k.from)}::text[], ${keys.map((k) => k.to)}::text[]) WITH ORDINALITY AS k(f, t, ord)
           JOIN contact_requests r ON r.from_id = k.f AND r.to_id = k.t`,
     );
-    const byOrd = new Map(found.map(({ ord, ...request }) => [ord, request]));
-    return keys.map((_, index) => byOrd.get(index + 1) ?? null);
   },
 
   /** One page by the other user's id; asks for one more than `first`. */

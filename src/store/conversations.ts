@@ -1,7 +1,7 @@
 // Conversations, and a conversation as one viewer sees it: read from the view conv_state, the only definition of unread.
 import type { Conv, ConvId, ConvType, DeviceId, JoinPolicy, Seq, UserId } from '../model.js';
 import { asOf } from './as-of.js';
-import { none, row, rows, sql, type Db } from './sql.js';
+import { none, row, rows, rowsInOrder, sql, type Db } from './sql.js';
 
 /** Who looks: `delivered` is of this device in this install, 0 without one (I3). */
 export interface Look {
@@ -38,8 +38,9 @@ export const state = sql`s.conv_id AS id, s.type, s.title, s.peer_id AS peer, s.
 export const conversations = (db: Db) => ({
   /** One snapshot for all: null where the user never was a member. In the order asked. */
   async seen(keys: readonly (Look & { readonly conv: ConvId })[]): Promise<(Conv | null)[]> {
-    const found = await rows<Conv & { ord: number }>(
+    return rowsInOrder<Conv>(
       db,
+      keys,
       sql`/* conversations.seen */
         SELECT k.ord, ${state}, coalesce((SELECT d.delivered_seq FROM device_cursors d
                  WHERE d.device_id = k.device AND d.conv_id = s.conv_id AND d.install_epoch = k.epoch), 0) AS delivered
@@ -47,8 +48,6 @@ export const conversations = (db: Db) => ({
                       ${keys.map((k) => k.installEpoch)}::int[]) WITH ORDINALITY AS k(user_id, conv_id, device, epoch, ord)
           JOIN conv_state s ON s.user_id = k.user_id AND s.conv_id = k.conv_id`,
     );
-    const byOrd = new Map(found.map(({ ord, ...conv }) => [ord, conv]));
-    return keys.map((_, index) => byOrd.get(index + 1) ?? null);
   },
 
   /** The conversation as nobody in particular sees it: for the service key by itself. */

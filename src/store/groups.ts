@@ -2,7 +2,7 @@
 // row also follows the user's, whose number was drawn in this transaction (M5, C2).
 import type { ConvId, ConvType, JoinPolicy, LogEvent, Role, Seq, UserId } from '../model.js';
 import { eventColumns, visibleEvents } from './messages.js';
-import { row, rows, sql, type Db } from './sql.js';
+import { row, rows, sql, type Db, type Sql } from './sql.js';
 
 /** What is true of the whole conversation (C4). */
 export interface GroupFacts {
@@ -14,6 +14,11 @@ export interface GroupFacts {
   readonly allMuted: boolean;
   readonly banned: boolean;
 }
+
+/** Changes one member's row, under the number that was drawn for it. */
+const updateMember = (conv: ConvId, user: UserId, set: Sql) => sql`
+  UPDATE members m SET ${set}, change_no = u.change_no FROM users u
+   WHERE u.id = m.user_id AND m.user_id = ${user} AND m.conv_id = ${conv}::uuid`;
 
 export const groups = (db: Db) => ({
   async facts(conv: ConvId): Promise<GroupFacts> {
@@ -59,32 +64,20 @@ export const groups = (db: Db) => ({
 
   /** Whoever leads is not silenced. */
   async setRole(conv: ConvId, user: UserId, role: Role): Promise<void> {
+    const silenced = sql`CASE WHEN ${role} = 'MEMBER' THEN m.silenced_until END`;
     await rows(
       db,
-      sql`/* groups.setRole */
-        UPDATE members m SET role = ${role}::role, change_no = u.change_no,
-               silenced_until = CASE WHEN ${role} = 'MEMBER' THEN m.silenced_until END
-          FROM users u WHERE u.id = m.user_id AND m.user_id = ${user} AND m.conv_id = ${conv}::uuid`,
+      sql`/* groups.setRole */ ${updateMember(conv, user, sql`role = ${role}::role, silenced_until = ${silenced}`)}`,
     );
   },
 
   /** Null: may send again. */
   async silence(conv: ConvId, user: UserId, until: Date | null): Promise<void> {
-    await rows(
-      db,
-      sql`/* groups.silence */
-        UPDATE members m SET silenced_until = ${until}::timestamptz, change_no = u.change_no
-          FROM users u WHERE u.id = m.user_id AND m.user_id = ${user} AND m.conv_id = ${conv}::uuid`,
-    );
+    await rows(db, sql`/* groups.silence */ ${updateMember(conv, user, sql`silenced_until = ${until}::timestamptz`)}`);
   },
 
   async setNickname(conv: ConvId, user: UserId, nickname: string | null): Promise<void> {
-    await rows(
-      db,
-      sql`/* groups.setNickname */
-        UPDATE members m SET nickname = ${nickname}::text, change_no = u.change_no
-          FROM users u WHERE u.id = m.user_id AND m.user_id = ${user} AND m.conv_id = ${conv}::uuid`,
-    );
+    await rows(db, sql`/* groups.setNickname */ ${updateMember(conv, user, sql`nickname = ${nickname}::text`)}`);
   },
 
   async pins(conv: ConvId): Promise<Seq[]> {

@@ -2,7 +2,7 @@
 // rows it changes; each row has a number of its own (C2).
 import type { ConvId, JoinRequest, RequestState, UserId } from '../model.js';
 import type { Drawn } from './contacts.js';
-import { none, rows, sql, type Db } from './sql.js';
+import { none, rows, rowsInOrder, sql, type Db } from './sql.js';
 
 export const joinRequestColumns = sql`r.conv_id AS conv, r.user_id AS user, r.inviter_id AS inviter, r.handler_id AS handler,
   r.state, r.text, r.requested_at AS "requestedAt", r.handled_at AS "handledAt"`;
@@ -77,8 +77,9 @@ export const joinRequests = (db: Db) => ({
   async seen(
     keys: readonly { readonly viewer: UserId; readonly conv: ConvId; readonly user: UserId }[],
   ): Promise<(JoinRequest | null)[]> {
-    const found = await rows<JoinRequest & { ord: number }>(
+    return rowsInOrder<JoinRequest>(
       db,
+      keys,
       sql`/* joinRequests.seen */
         SELECT k.ord, ${joinRequestColumns}, v.shown
           FROM unnest(${keys.map((k) => k.viewer)}::text[], ${keys.map((k) => k.conv)}::uuid[], ${keys.map((k) => k.user)}::text[])
@@ -86,8 +87,6 @@ export const joinRequests = (db: Db) => ({
           JOIN join_request_views v ON v.viewer_id = k.viewer AND v.conv_id = k.c AND v.user_id = k.u
           JOIN join_requests r ON r.conv_id = v.conv_id AND r.user_id = v.user_id`,
     );
-    const byOrd = new Map(found.map(({ ord, ...request }) => [ord, request]));
-    return keys.map((_, index) => byOrd.get(index + 1) ?? null);
   },
 
   /** One page of those that a viewer is shown, by (conversation, applicant); asks for one more than `first`. */

@@ -2,7 +2,7 @@
 import type { Prisma } from '../generated/prisma/client.js';
 import { type ConvId, type ConvType, type EventVia, type JsonObject, type LogEvent } from '../model.js';
 import { viaOf, type PersonViewer, type Seq, type UserId } from '../model.js';
-import { asking, none, row, rows, sql, type Db } from './sql.js';
+import { asking, none, row, rows, rowsInOrder, sql, type Db } from './sql.js';
 
 export interface NewMessage {
   readonly conv: ConvId;
@@ -101,8 +101,9 @@ export const messages = (db: Db) => ({
   async seen(
     keys: readonly { readonly user: UserId; readonly conv: ConvId; readonly seq: Seq }[],
   ): Promise<(LogEvent | null)[]> {
-    const found = await rows<LogEvent & { ord: number }>(
+    return rowsInOrder<LogEvent>(
       db,
+      keys,
       sql`/* messages.seen */
         SELECT k.ord, ${eventColumns}
           FROM unnest(${keys.map((k) => k.user)}::text[], ${keys.map((k) => k.conv)}::uuid[], ${keys.map((k) => k.seq)}::bigint[])
@@ -115,8 +116,6 @@ export const messages = (db: Db) => ({
            limit: sql`1`,
          })}) e`,
     );
-    const byOrd = new Map(found.map(({ ord, ...event }) => [ord, event]));
-    return keys.map((_, index) => byOrd.get(index + 1) ?? null);
   },
 
   /** One page of the log, in log order; from its newer end when newestFirst. Asks for one more than `limit`. */

@@ -4,6 +4,7 @@ import { deviceOf, type PersonViewer } from '../model.js';
 
 /** A Prisma client or the one of a running transaction. */
 export type Db = Prisma.TransactionClient;
+export type Sql = Prisma.Sql;
 export const sql = Prisma.sql;
 export const none = Prisma.empty;
 
@@ -21,6 +22,13 @@ export async function row<T>(db: Db, statement: Prisma.Sql): Promise<T> {
   const [first] = await rows<T>(db, statement);
   if (first === undefined) throw new Error(`no row from ${statement.sql.slice(0, 60)}`);
   return first;
+}
+
+/** One row for each key, or null: a row's `ord` is the place of its key, from 1 on (WITH ORDINALITY). */
+export async function rowsInOrder<T>(db: Db, keys: readonly unknown[], statement: Prisma.Sql): Promise<(T | null)[]> {
+  const found = await rows<T & { readonly ord: number }>(db, statement);
+  const byOrd = new Map(found.map(({ ord, ...row }) => [ord, row as T]));
+  return keys.map((_, index) => byOrd.get(index + 1) ?? null);
 }
 
 /** Who asks, as the functions of the log core take it: user, device or null, presented epoch. */
