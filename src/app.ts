@@ -9,7 +9,7 @@ import { createPace } from './domain/commit.js';
 import { Connections } from './domain/connections.js';
 import type { Deps, Failpoint } from './domain/deps.js';
 import { problemsOf, readiness } from './domain/health.js';
-import { Dissolving } from './domain/dissolving.js';
+import { createDissolving } from './domain/dissolving.js';
 import { createLoads } from './domain/loads.js';
 import { PullChannels } from './domain/pull-channels.js';
 import { createRateLimits } from './domain/rate-limits.js';
@@ -84,7 +84,7 @@ async function build(config: Config, overrides: Overrides, owned: Disposal): Pro
   const shared = { store, bus, rates: deps.rates, log, metrics };
   const connections = owned.use(new Connections({ ...shared, checkEveryMs, maxPerDevice }));
   const redelivery = owned.use(new Redelivery(deps, connections, config.redelivery));
-  owned.use(new Dissolving(deps, config.dissolveEveryMs));
+  owned.use(createDissolving(deps, config.dissolveEveryMs));
   const demo = demoDir === null ? null : await prepareDemo(deps, demoDir);
   const served = owned.use(await serveMetrics(config, deps));
   const admission = owned.use(new Admission(config.admission, metrics));

@@ -4,40 +4,22 @@
 import type { ConvId, ConvType } from '../model.js';
 import { commit } from './commit.js';
 import type { Deps } from './deps.js';
+import { Recurring } from './recurring.js';
 
 const batch = 500;
 
-export class Dissolving implements AsyncDisposable {
-  readonly #deps: Deps;
-  readonly #timer: NodeJS.Timeout;
-  #running: Promise<void> | null = null;
+export const createDissolving = (deps: Deps, everyMs: number): Recurring =>
+  new Recurring(() => closeAll(deps), {
+    everyMs,
+    log: deps.log,
+    failed: 'a dissolved group could not be closed, trying again',
+  });
 
-  constructor(deps: Deps, everyMs: number) {
-    this.#deps = deps;
-    this.#timer = setInterval(() => void this.run(), everyMs).unref();
-  }
-
-  /** Until nothing is left, or an error: the next run goes on. */
-  run(): Promise<void> {
-    this.#running ??= this.#work()
-      .catch((error: unknown) => {
-        this.#deps.log.warn({ err: error }, 'a dissolved group could not be closed, trying again');
-      })
-      .finally(() => (this.#running = null));
-    return this.#running;
-  }
-
-  async #work(): Promise<void> {
-    for (;;) {
-      const next = await this.#deps.store.groups.dissolving();
-      if (next === null) return;
-      await closeSome(this.#deps, next);
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#running;
+async function closeAll(deps: Deps): Promise<void> {
+  for (;;) {
+    const next = await deps.store.groups.dissolving();
+    if (next === null) return;
+    await closeSome(deps, next);
   }
 }
 

@@ -8,6 +8,7 @@ import type { ContentTypeName } from './content-types.js';
 import type { Connection, Connections } from './connections.js';
 import type { Deps } from './deps.js';
 import type { Missed } from './heard-changes.js';
+import { Recurring } from './recurring.js';
 
 export interface RedeliveryOptions {
   readonly everyMs: number;
@@ -23,27 +24,23 @@ export class Redelivery implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #connections: Connections;
   readonly #options: RedeliveryOptions;
-  readonly #timer: NodeJS.Timeout;
+  readonly #scans: Recurring;
   /** Each device is told of one head of a conversation once. */
   readonly #told = new LRUCache<string, number>({ max: maxRemembered });
   #scannedAt = performance.now();
-  #running: Promise<void> | null = null;
 
   constructor(deps: Deps, connections: Connections, options: RedeliveryOptions) {
     this.#deps = deps;
     this.#connections = connections;
     this.#options = options;
-    this.#timer = setInterval(() => void this.scan(), options.everyMs).unref();
+    const { log } = deps;
+    const { everyMs } = options;
+    this.#scans = new Recurring(() => this.#scan(), { everyMs, log, failed: 'a scan for lost hints failed' });
   }
 
-  /** One at a time; a failed one is made up for by the next, which looks further back. */
+  /** A failed one is made up for by the next, which looks further back. */
   scan(): Promise<void> {
-    this.#running ??= this.#scan()
-      .catch((error: unknown) => {
-        this.#deps.log.warn({ err: error }, 'a scan for lost hints failed');
-      })
-      .finally(() => (this.#running = null));
-    return this.#running;
+    return this.#scans.run();
   }
 
   async #scan(): Promise<void> {
@@ -121,9 +118,8 @@ export class Redelivery implements AsyncDisposable {
     this.#deps.metrics.hintRedelivered();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#running;
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#scans[Symbol.asyncDispose]();
   }
 }
 

@@ -1,6 +1,6 @@
 // Groups: what each change appends, who is told, whom a mute stops, what pins show, and how a group ends.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Dissolving } from '../../src/domain/dissolving.js';
+import { createDissolving } from '../../src/domain/dissolving.js';
 import { group, groupOf } from '../support/groups.js';
 import { listenToAll, listenToMessages } from '../support/live-hints.js';
 import { outcomeOf, refusalOf, tally } from '../support/outcome.js';
@@ -247,8 +247,8 @@ describe('the end', () => {
     const { pool } = world.app.deps.store;
     const open = () => pool.query('SELECT 1 FROM members WHERE conv_id = $1 AND to_seq IS NULL', [conv]);
     expect((await open()).rowCount).toBe(153);
-    await using one = new Dissolving(world.app.deps, 3_600_000);
-    await using other = new Dissolving(world.app.deps, 3_600_000);
+    await using one = createDissolving(world.app.deps, 3_600_000);
+    await using other = createDissolving(world.app.deps, 3_600_000);
     await Promise.all([one.run(), other.run()]);
     expect((await open()).rowCount).toBe(0);
     const { rows } = await pool.query<{ head: string }>(
