@@ -116,9 +116,8 @@ export type SignalType = 'TYPING' | 'CALL';
 /** Any JSON object that can be stored and is not too large. @throws BAD_USER_INPUT */
 export function requireObject(content: unknown, maxBytes: number): JsonObject {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) throw badInput('content is an object');
-  if (isDeeper(content, maxDepth)) throw overLimit('the depth of content', maxDepth, 'levels');
-  const bytes = Buffer.byteLength(JSON.stringify(content, requireStorable));
-  if (bytes > maxBytes) throw overLimit('content', maxBytes, 'bytes');
+  requireShallow(content);
+  requireSmall(content, maxBytes);
   return content as JsonObject;
 }
 export type SendableType = keyof typeof message;
@@ -129,7 +128,7 @@ const isSendable = (name: string): name is SendableType => Object.hasOwn(message
 export function requireContent(contentType: ContentTypeName, content: unknown, maxBytes: number): JsonObject {
   if (!isSendable(contentType)) throw badInput(`users cannot send ${contentType}`);
   // before anything walks it to its end
-  if (isDeeper(content, maxDepth)) throw overLimit('the depth of content', maxDepth, 'levels');
+  requireShallow(content);
   const { data, error } = message[contentType].safeParse(content);
   if (error) {
     const [issue] = error.issues;
@@ -137,10 +136,19 @@ export function requireContent(contentType: ContentTypeName, content: unknown, m
       `content${issue?.path.map((key) => `.${String(key)}`).join('') ?? ''}: ${issue?.message ?? 'malformed'}`,
     );
   }
-  const bytes = Buffer.byteLength(JSON.stringify(data, requireStorable));
   // 4,096 characters of most scripts are more than that: of a text the characters are the limit
-  if (contentType !== 'TEXT' && bytes > maxBytes) throw overLimit('content', maxBytes, 'bytes');
+  requireSmall(data, contentType === 'TEXT' ? Infinity : maxBytes);
   return data;
+}
+
+function requireShallow(content: unknown): void {
+  if (isDeeper(content, maxDepth)) throw overLimit('the depth of content', maxDepth, 'levels');
+}
+
+/** And of keys and texts that can be stored. */
+function requireSmall(content: object, maxBytes: number): void {
+  const bytes = Buffer.byteLength(JSON.stringify(content, requireStorable));
+  if (bytes > maxBytes) throw overLimit('content', maxBytes, 'bytes');
 }
 
 function isDeeper(value: unknown, max: number): boolean {

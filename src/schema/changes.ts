@@ -1,12 +1,11 @@
 // The changes feed, and the hint that something new is in it.
 import { changedRow, changes, type ChangedRow, type ChangePage } from '../domain/changes.js';
-import type { ContentTypeName } from '../domain/content-types.js';
 import type { ChangeItem } from '../domain/hints.js';
 import { builder, priced } from './builder.js';
 import { contact, contactRequest } from './contacts.js';
-import { contentType } from './content-types.js';
 import { viewerOf } from './context.js';
-import { conv, conversationType } from './conversations.js';
+import { conv } from './conversations.js';
+import { addHintFields } from './hint-fields.js';
 import { joinRequest, joinRequestId } from './join-requests.js';
 
 type Row<Kind extends ChangedRow['kind']> = Extract<ChangedRow, { kind: Kind }>;
@@ -54,13 +53,6 @@ export const changeHint = builder.objectRef<ChangeItem>('ChangeHint').implement(
   description:
     'A contact, a contact request or a request to join of the viewer changed. What was missed is found by `changes`.',
   fields: (t) => ({
-    conversationType: t.field({ type: conversationType, resolve: ({ hint }) => hint.conversationType }),
-    // nullable in MessageHint: one document may select it of every hint
-    contentType: t.field({
-      type: contentType,
-      nullable: true,
-      resolve: ({ hint }) => hint.contentType as ContentTypeName,
-    }),
     change: t.field({
       type: change,
       nullable: true,
@@ -68,13 +60,9 @@ export const changeHint = builder.objectRef<ChangeItem>('ChangeHint').implement(
       resolve: ({ hint }, _, { connection, deps }) =>
         connection && changedRow(deps, connection.viewer.user, hint.about),
     }),
-    originDevice: t.id({
-      nullable: true,
-      description: 'which of the viewer’s own devices did it; that one is told too',
-      resolve: ({ hint }) => hint.originDevice,
-    }),
   }),
 });
+addHintFields(changeHint);
 
 const changePage = builder.objectRef<ChangePage>('ChangePage').implement({
   description: 'All of one snapshot, in the order of the last changes. A row comes once, with its last change.',

@@ -1,13 +1,13 @@
 // Signals: typing, calls, and what the service has to say to everybody at once.
-import type { ContentTypeName, SignalType } from '../domain/content-types.js';
+import type { SignalType } from '../domain/content-types.js';
 import { toLook } from '../domain/access.js';
 import type { SignalItem } from '../domain/hints.js';
 import { broadcast, signal, type SignalAnswer } from '../domain/signals.js';
 import type { JsonObject } from '../model.js';
 import { builder } from './builder.js';
-import { contentType } from './content-types.js';
 import { viewerOf } from './context.js';
-import { conv, conversationType } from './conversations.js';
+import { conv } from './conversations.js';
+import { addHintFields } from './hint-fields.js';
 import { selectsOnly } from './selection.js';
 import { user } from './users.js';
 
@@ -15,13 +15,6 @@ export const signalHint = builder.objectRef<SignalItem>('Signal').implement({
   description:
     'Something of this moment, told once to the devices that are online and kept nowhere. One that is more than 10 s late is dropped, and so are the oldest of more than 32 that a slow client has not read.',
   fields: (t) => ({
-    conversationType: t.field({ type: conversationType, resolve: ({ hint }) => hint.conversationType }),
-    // nullable in MessageHint: one document may select it of every hint
-    contentType: t.field({
-      type: contentType,
-      nullable: true,
-      resolve: ({ hint }) => hint.contentType as ContentTypeName,
-    }),
     conv: t.field({
       type: conv,
       nullable: true,
@@ -38,15 +31,11 @@ export const signalHint = builder.objectRef<SignalItem>('Signal').implement({
       description: 'null: the service',
       resolve: ({ hint: { sender } }, _, { deps }) => (sender === null ? null : deps.loads.user(sender)),
     }),
-    originDevice: t.id({
-      nullable: true,
-      description: 'which of the viewer’s own devices sent it; that one is told too',
-      resolve: ({ hint }) => hint.originDevice,
-    }),
     sentAt: t.field({ type: 'DateTime', resolve: ({ hint }) => new Date(hint.sentAt) }),
     content: t.field({ type: 'JSON', nullable: true, resolve: ({ hint }) => hint.content }),
   }),
 });
+addHintFields(signalHint);
 
 const signalType = builder.enumType('SignalType', {
   values: {
